@@ -96,10 +96,10 @@ def test_layers_are_chosen_by_either_number(headlight: Any, folder: Path, tmp_pa
     [
         ("model:2", "no decoder attention that is read; those that have are 3, 7 of the model"),
         ("model:3-5", "error: layer 4 of"),
-        ("model:", "'' is no number"),
+        ("model:", "'' is not a number"),
         ("model:L3H1", "head 1 of layer 3"),
         ("model:9", "no layer 9"),
-        ("models:3", "is no number"),
+        ("models:3", "is not a number"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore")

@@ -117,6 +117,7 @@ ALL_VARIABLES: dict[str, dict[str, Any]] = {
     "generate": {"predict": True, "max_new_tokens": 2},
     "patch": {"compare_text": OTHER},
     "routes": {"compare_text": OTHER},
+    "predict": {"against": "dog"},
     "sources": {
         "context": ["the cat sat", "the dog ran"],
         "answer": "the dog",

@@ -57,7 +57,7 @@ def test_they_are_surveyed_and_ranked_by_plain_commands(place: Path) -> None:
     rows = result["behaviour_rows"].sel(behaviour=["second_next", "missing"]).values
     assert rows[0] < rows[1]
     assert (shares.sel(behaviour="second_next") >= known - 1e-6).all()
-    assert "numerals: to numerals" in headlight(place, "heads", "run")
+    assert "second_next: to the token two places before" in headlight(place, "heads", "run")
     report = (place / "run" / "report.html").read_text(encoding="utf-8")
     assert "to the token two places before" in report
 

@@ -192,6 +192,6 @@ def test_the_command(headlight: Command, tmp_path: Path) -> None:
     assert re.search(r"largest\s+parts of", out)
     assert "set aside:" in " ".join(out.split())
     assert parse_page((tmp_path / "x.html").read_text())["layer"].values.tolist() == [1]
-    code, _, said = headlight("generate", TEXT)
+    code, _, said = headlight("generate", TEXT, "--model", "headlight-small")
     assert code != 0
     assert "which does not go on with a text" in said

@@ -50,7 +50,8 @@ def check_dark_pictures(browser: Any, path: Path) -> int:
         viewport={"width": 1440, "height": 1000}, color_scheme="dark", device_scale_factor=SCALE
     )
     page.goto(path.as_uri())
-    # Those that are shown in turn are all looked at.
+    # Those that are folded, and those that are shown in turn, are all looked at.
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     page.evaluate(
         "document.querySelectorAll('[hidden]').forEach((each) => { each.hidden = false; })"
     )

@@ -84,7 +84,8 @@ def test_cards_tell_surveys_of_one_model_apart(survey, hostile):
     files = dict(gallery_files([Shown(survey), Shown(later), Shown(hostile)]))
     _, *cards = files["index.html"].decode().split('<li><p class="eyebrow" dir="auto">')
     first, second, other = (
-        " ".join(unescape(re.sub("<[^>]*>", " ", card)).split()) for card in cards
+        " ".join(unescape(re.sub("<[^>]*>", " ", card.partition("</li>")[0])).split())
+        for card in cards
     )
     name = model_name(survey.attrs)
     answer = headline(survey).title

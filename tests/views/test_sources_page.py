@@ -100,7 +100,7 @@ def test_many_long_passages_are_shortened(length: int) -> None:
 @pytest.mark.parametrize(
     ("shares", "sentence"),
     [
-        ([1, 1, 2], "largest on passage 3 (50% of that on all passages): it names the same passage"),
+        ([1, 1, 2], "on passage 3 (50% of that on all passages): it names the same passage"),
         ([3, 0, 1], "largest on passage 1 (75% of that on all passages, against 25% on passage 3): "
                     "it names another passage"),
     ],

@@ -139,6 +139,10 @@ def predict(
         - ``head_direct``, ``head_total`` (site × head × token): the same of each head, by the token
           that it takes from; a site is an attention module
         - ``remainder_direct``, ``remainder_total`` (): what is missing from either sum
+        - ``left_out_probability``, ``left_out_first`` (word): probability of the target without a
+          word, and what is most probable then
+        - ``left_out_against`` (word): probability of the other target without the word
+        - ``candidate_probability`` (candidate): what else is probable
 
     Raises:
         MissingHeadError: the model predicts nothing.

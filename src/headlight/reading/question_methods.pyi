@@ -131,6 +131,10 @@ class QuestionMethods:
             - ``head_direct``, ``head_total`` (site × head × token): the same of each head, by the token
               that it takes from; a site is an attention module
             - ``remainder_direct``, ``remainder_total`` (): what is missing from either sum
+            - ``left_out_probability``, ``left_out_first`` (word): probability of the target without a
+              word, and what is most probable then
+            - ``left_out_against`` (word): probability of the other target without the word
+            - ``candidate_probability`` (candidate): what else is probable
 
         Raises:
             MissingHeadError: the model predicts nothing.
@@ -472,6 +476,8 @@ class QuestionMethods:
 
             - ``value`` (answer × signal × passage): how much a passage was used, by each signal
             - ``mean`` (signal × passage): mean over answers
+            - ``right`` (answer × signal), ``right_share`` (signal): whether a signal is largest on the
+              passage that an answer rests on, and the share of such answers
             - ``rank`` (answer × signal), ``agreement`` (signal): Spearman's correlation of a signal
               with removal over the passages, and its mean over answers
             - ``head_share`` (answer × measure × layer × head × passage): shares of each head

@@ -148,6 +148,8 @@ def sources(
 
         - ``value`` (answer × signal × passage): how much a passage was used, by each signal
         - ``mean`` (signal × passage): mean over answers
+        - ``right`` (answer × signal), ``right_share`` (signal): whether a signal is largest on the
+          passage that an answer rests on, and the share of such answers
         - ``rank`` (answer × signal), ``agreement`` (signal): Spearman's correlation of a signal
           with removal over the passages, and its mean over answers
         - ``head_share`` (answer × measure × layer × head × passage): shares of each head

@@ -128,6 +128,7 @@ def section_page(page: SectionPage) -> str:
         pictures=[_headline_picture(picture) for picture in headline.pictures] if headline else [],
         title=isolated_quotes(headline.title) if headline else page.title,
         kind=(headline.kind if headline else "") or page.kind,
+        study=page.title if headline else "",
         introduction=page.introduction,
         read=page.read,
         cautions=page.cautions,

@@ -356,7 +356,7 @@ def test_pairs_stay_within_their_sequence():
 
 @pytest.mark.usefixtures("unchecked")
 def test_what_makes_no_sense_is_refused():
-    with pytest.raises(UsageError, match="no maps is called 'lineer'"):
+    with pytest.raises(UsageError, match="no map is called 'lineer'"):
         TokenIdentitySettings(maps=("lineer",))
     with pytest.raises(UsageError, match="its own layer only"):
         TokenIdentitySettings(across=True, target="previous_layer")

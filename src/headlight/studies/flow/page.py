@@ -24,6 +24,7 @@ from headlight.views.parts import (
     maps,
 )
 from headlight.views.parts.result_facts import categories, mean_of, rounded, settings_of
+from headlight.views.sentences import sentences_of
 from headlight.views.titles import Subject
 
 findings = flow.flow
@@ -62,7 +63,8 @@ def summary(result: xr.Dataset) -> Summary:
 
 def headline(result: xr.Dataset) -> Headline:
     """Return what is a token's own, and from where the rest comes; or how much layers mix in."""
-    read = f"{Subject.from_result(result)}. {what_was_read(result).sentence}".strip()
+    first = sentences_of(what_was_read(result).sentence)[:1]
+    read = " ".join([f"{Subject.from_result(result)}.", *first])
     title = findings(result)[0]
     if "own" not in result:
         mixed = {
