@@ -107,7 +107,7 @@ def which_texts(runs: Sequence[xr.Dataset]) -> str:
     """Return the first sentence of a comparison: whether its runs read the same texts."""
     number = number_of_texts(runs[0])
     if _agree(runs, "corpus_digest"):
-        return f"They read the same {number}, so that only what differs within a text counts."
+        return f"They read the same {number}."
     if same_texts(runs):
         return f"They read the same {number}, tokenized or cut otherwise."
     read = "; ".join(_read_by(run) for run in runs)

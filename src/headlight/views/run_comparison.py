@@ -214,11 +214,11 @@ def _bars(result: xr.Dataset, other: int) -> BarList:
         here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
         measure = str(here["by"].item())
         by = "" if measure == "weight" else f" by {measure}"
-        where = f"{_partner(here).removeprefix(' beside ')} ".lstrip()
+        beside = _partner(here).removeprefix(" beside ") or head_name(layer, head)
         labels = {
             0: f"{head_name(layer, head)} to {_target(result, str(here['behaviour'].item()))}{by} "
             f"in {names[0]}",
-            other: f"{where}in {names[other]}",
+            other: f"{beside} in {names[other]}",
         }
         for run, label in labels.items():
             value = float(here["value"].sel(run=run))
