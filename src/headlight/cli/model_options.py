@@ -232,7 +232,7 @@ def default_of(question: Question) -> str:
     """Return the model that the command of a question takes, as the help says it."""
     if question.default_model == EMBEDDED_NAME:
         return "the embedded model"
-    masked = f", or {EMBEDDED_NAME} for a text with a mask" * question.fills_masks
+    masked = f", or {EMBEDDED_NAME} for a text with a mask" if question.fills_masks else ""
     return f"the embedded {question.default_model}{masked}"
 
 

@@ -48,6 +48,10 @@ def ranked_by(result: xr.Dataset) -> list[Statistic]:
     ]
 
 
+def _known(result: xr.Dataset) -> list[str]:
+    return [name for row in ranked_by(result) for name in (row.name, *row.also)]
+
+
 def _behaviours(result: xr.Dataset) -> pandas.DataFrame:
     rows = ((row.name, ", ".join(row.also), row_label(result, row)) for row in ranked_by(result))
     return pandas.DataFrame(rows, columns=["behaviour", "also", "meaning"])
@@ -89,13 +93,9 @@ def heads(  # noqa: C901 - each branch is a refusal
     if "kind" in result.dims:
         raise UsageError("this result holds several kinds of attention; select one of them.")
     if behaviour is None:
-        rows = [
-            (row.name, ", ".join(row.also), row_label(result, row)) for row in ranked_by(result)
-        ]
-        return pandas.DataFrame(rows, columns=["behaviour", "also", "meaning"])
+        return _behaviours(result)
     if behaviour not in head_scores():
-        known = [name for row in ranked_by(result) for name in (row.name, *row.also)]
-        raise UnknownNameError("behaviour", behaviour, known)
+        raise UnknownNameError("behaviour", behaviour, _known(result))
     row = statistic(behaviour)
     is_applicable = applies(result, row) and (row.rest or not without_first)
     if rests_on_few(result, row) and (counted := count_rows(result, row)) and counted[0]:

@@ -72,6 +72,11 @@ class Headline:
     opened: Sequence[str] = field(default_factory=tuple)
 
     @property
+    def drawn(self) -> list[str]:
+        """Names of the drawings that it shows, which their sections leave out."""
+        return [picture.name for picture in self.pictures if isinstance(picture, Drawing)]
+
+    @property
     def sentences(self) -> list[str]:
         """Sentences that a terminal prints of it."""
         notes = [picture.note for picture in self.pictures if isinstance(picture, BarList)]

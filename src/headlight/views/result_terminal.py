@@ -29,8 +29,10 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
         UnknownNameError: It is the result of no study.
     """
     parts, is_survey = split_for_display(result), result.attrs.get("stage") == "survey"
-    read, answer, sentences = what_was_read(result), headline(result), findings(result)
-    if answer and sentences and not is_survey:
+    # Sections make the pictures of a page, of which a terminal shows none.
+    read, answer = what_was_read(result), headline(result, [])
+    sentences = [] if is_survey else findings(result)  # the survey's own table says them
+    if answer and sentences:
         first = sentences[0]
         if title_of(first) == INTERVAL.sub("", answer.title):
             answer = replace(answer, title=first)  # the same, with its intervals
@@ -40,8 +42,7 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     if rest and (is_survey or not answer):
         lines.append(Text(printable(" ".join(rest)), style="dim" if answer else ""))
     lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
-    if not is_survey:  # whose own table says it
-        lines += [bullet(finding) for finding in sentences if finding not in said]
+    lines += [bullet(finding) for finding in sentences if finding not in said]
     for part in parts:
         lines += [Text(), terminal_table(part, said) if is_survey else _short(part)]
     # Where nothing stands above the first part, no blank line does either.

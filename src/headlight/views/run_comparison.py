@@ -194,9 +194,9 @@ def _is_tested(result: xr.Dataset, other: int) -> bool:
 def _largest_change(result: xr.Dataset) -> tuple[int, str, int, int] | None:
     """Return the run and place of the largest change for which a head may be named, if any."""
     changes = [
-        (other, *_of_heads(result, other)[0])
+        (other, *change)
         for other in result["other"].values.tolist()
-        if _of_heads(result, other)
+        for change in _of_heads(result, other)[:1]
     ]
     return max(changes, key=lambda change: _size(result, *change), default=None)
 

@@ -156,11 +156,7 @@ def _headline_picture(picture: BarList | Block | Drawing) -> dict[str, Any]:
 
 def _shown(section: Section, headline: Headline | None) -> dict[str, Any]:
     """Return a section as the template reads it, without what the headline shows."""
-    shown = (
-        [picture.name for picture in headline.pictures if isinstance(picture, Drawing)]
-        if (headline)
-        else []
-    )
+    shown = headline.drawn if headline else ()
     lead, definitions = lead_and_rest(section.explanation)
     rows = [
         dict(zip(("published", "ours", "difference"), comparison.texts, strict=True))
