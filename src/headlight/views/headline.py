@@ -87,6 +87,7 @@ def value_bars(
     values: Mapping[str, float],
     written: Callable[[float], str],
     references: Collection[str] = (),
+    series: str = "weight",
 ) -> list[ValueBar]:
     """Return numbers as bars in their order, the largest of full length; none if negative.
 
@@ -94,11 +95,37 @@ def value_bars(
         values: Numbers by the labels of the bars.
         written: Function that makes text of a number.
         references: Labels of the bars that others are held against.
+        series: Measure whose colour they have.
     """
     longest = max([0.0, *values.values()]) or 1.0
     return [
-        ValueBar(label, written(value), max(value, 0.0) / longest, is_reference=label in references)
+        ValueBar(label, written(value), max(value, 0.0) / longest, series, label in references)
         for label, value in values.items()
+    ]
+
+
+def signed_bars(
+    values: Sequence[tuple[str, float]],
+    written: Callable[[float], str],
+    references: Collection[str] = (),
+) -> list[ValueBar]:
+    """Return parts of a sum as bars, as long as they are large; negative ones are orange.
+
+    Args:
+        values: Labels and numbers of the bars.
+        written: Function that makes text of a number, with its sign.
+        references: Labels of the bars that others are held against.
+    """
+    longest = max((abs(value) for _, value in values), default=0.0) or 1.0
+    return [
+        ValueBar(
+            label,
+            written(value),
+            abs(value) / longest,
+            "norm" if value < 0 else "weight",
+            label in references,
+        )
+        for label, value in values
     ]
 
 

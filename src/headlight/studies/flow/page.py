@@ -10,7 +10,7 @@ from headlight.findings import flow
 from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.what_was_read import what_was_read
 from headlight.settings.flow import METHODS, foremost
-from headlight.views.headline import BarList, Headline, ValueBar
+from headlight.views.headline import BarList, Headline, value_bars
 from headlight.views.parts import (
     By,
     Columns,
@@ -74,7 +74,15 @@ def headline(result: xr.Dataset) -> Headline:
                 ("attention alone", flow.ALONE),
             )
         }
-        return Headline(title, read, [BarList("Taken from the context by a layer", _bars(mixed))])
+        return Headline(
+            title,
+            read,
+            [
+                BarList(
+                    "Taken from the context by a layer", value_bars(mixed, percent, series="norm")
+                )
+            ],
+        )
     last = result.isel(layer=-1).sel(token="all")
     name = foremost(map(str, last["map"].values))
     own = {
@@ -84,8 +92,15 @@ def headline(result: xr.Dataset) -> Headline:
     is_decoder = result.attrs.get("kind") == "decoder"
     note = "The first token counts by its distance, too." if is_decoder else ""
     pictures = [
-        BarList(f"{flow.after(result)}: how much of a token is itself", _bars(own)),
-        BarList(f"From where the rest comes, by {NAMES[name]}", _bars(_rest(last, name)), note),
+        BarList(
+            f"{flow.after(result)}: how much of a token is itself",
+            value_bars(own, percent, series="norm"),
+        ),
+        BarList(
+            f"From where the rest comes, by {NAMES[name]}",
+            value_bars(_rest(last, name), percent, series="norm"),
+            note,
+        ),
     ]
     return Headline(title, read, pictures)
 
@@ -105,13 +120,6 @@ def _rest(last: xr.Dataset, name: str) -> dict[str, float]:
         if np.isfinite(share := float(shares.sel(distance=least))):
             rest[label] = share
     return rest
-
-
-def _bars(shares: Mapping[str, float]) -> list[ValueBar]:
-    longest = max(shares.values(), default=0.0) or 1.0
-    return [
-        ValueBar(label, percent(share), share / longest, "norm") for label, share in shares.items()
-    ]
 
 
 def scopes(result: xr.Dataset) -> list[str]:

@@ -10,7 +10,7 @@ from headlight.findings import labels_of
 from headlight.findings.candidates import NOT_UNDERSTOOD, are_mostly_unknown
 from headlight.findings.phrases import percent, plural
 from headlight.findings.token_names import note_of_places
-from headlight.views.headline import BarList, Headline, ValueBar
+from headlight.views.headline import BarList, Headline, ValueBar, signed_bars
 from headlight.views.number_formats import signed
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
@@ -226,17 +226,7 @@ def _bars(explanation: xr.Dataset, side: str, token: str) -> list[ValueBar]:
         "all biases": [part for part in parts if part.kind == "bias"],
     }
     totals = {label: sum(part.score for part in rest) for label, rest in sums.items() if rest}
-    longest = max(map(abs, (*values.values(), *totals.values()))) or 1.0
-    return [
-        ValueBar(
-            label,
-            signed(value),
-            abs(value) / longest,
-            "norm" if value < 0 else "weight",
-            label in totals,
-        )
-        for label, value in (values | totals).items()
-    ]
+    return signed_bars([*(values | totals).items()], signed, totals)
 
 
 def sections(explanation: xr.Dataset) -> list[Section]:

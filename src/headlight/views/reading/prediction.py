@@ -11,7 +11,7 @@ from headlight.findings import labels_of, pieces_of
 from headlight.findings.candidates import of_template, unknown
 from headlight.findings.phrases import layer_list, listed, plural
 from headlight.findings.segment_sums import segment_sums
-from headlight.views.headline import BarList, Headline, ValueBar
+from headlight.views.headline import BarList, Headline, signed_bars
 from headlight.views.number_formats import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
@@ -241,15 +241,7 @@ def _writers(prediction: xr.Dataset) -> BarList:
     shown, logit = parts[:WRITERS], float(prediction["logit"])
     largest = max((abs(value) for _, value in shown), default=0.0) or 1.0
     digits = 1 if largest >= 1 else 2
-    bars = [
-        ValueBar(
-            label,
-            signed(value, digits),
-            abs(value) / largest,
-            "weight" if value >= 0 else "norm",  # blue and orange, as parts of scores have them
-        )
-        for label, value in shown
-    ]
+    bars = signed_bars(shown, lambda value: signed(value, digits))
     rest = logit - sum(value for _, value in shown)
     first, aside = first_of_decoder(prediction), []
     if first is not None:
