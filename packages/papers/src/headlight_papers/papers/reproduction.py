@@ -283,7 +283,7 @@ def open_reproduction(
 
 def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> Model:
     """Load the second model, which must read the same tokens as the first."""
-    twin = load_model(model, **{**loading, "revision": None})
+    twin = load_model(model, head="none", **{**loading, "revision": None})
     if twin.has_decoder_inputs:
         twin = twin.encoder()
     tokenizer: Any = first.tokenizer

@@ -28,7 +28,7 @@ class PaperSettings(Settings):
     title: ClassVar[str]
     reads: ClassVar[tuple[str, ...]]
     models: ClassVar[tuple[str, ...]] = ()
-    head: ClassVar[str | None] = None
+    head: ClassVar[str] = "none"
     embedded: ClassVar[str] = EMBEDDED_NAME
     sample: ClassVar[Path] = SAMPLE_TEXT
 

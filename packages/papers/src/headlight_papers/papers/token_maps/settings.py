@@ -65,7 +65,7 @@ class MapPaperSettings(PaperSettings):
 
     reads: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("model",)
-    head: ClassVar[str | None] = "any"
+    head: ClassVar[str] = "any"
     embedded: ClassVar[str] = EMBEDDED_CLASSIFIER
     sample: ClassVar[Path] = SAMPLE_REVIEWS
     name: ClassVar[str]
