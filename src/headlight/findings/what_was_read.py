@@ -375,7 +375,7 @@ def _cautions(result: xr.Dataset) -> Iterator[str]:
     elif 0 < number < FEW_EXAMPLES:
         yield _few(result, number)
     elif _has_ends(result) is False:
-        yield "No number has an interval: what was seen is said, and nothing is decided of others."
+        yield "No number has an interval: statements about other texts are inconclusive."
     yield from unknown_tokens(result)
     if is_of_single_words(result):
         column = _settings(result).get("column")
@@ -396,7 +396,7 @@ def _few(result: xr.Dataset, number: int) -> str:
     ends = _has_ends(result)
     resampled = ", and intervals are drawn from these alone" if ends else ""
     if ends is False:
-        resampled = "; there is no interval, and nothing is decided of them"
+        resampled = "; there is no interval, so statements about them are inconclusive"
     others = "recordings" if noun == "recording" else "texts"
     return f"Only {plural(number, noun)}: that says little of other {others}{resampled}.{more}"
 
