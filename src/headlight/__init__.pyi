@@ -87,7 +87,8 @@ def survey(
             without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
             sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
             those of headlight align.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
             text.
         max_length: maximal number of tokens per example, special ones included; by default 128
@@ -197,7 +198,8 @@ def distances(
             without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
             sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
             those of headlight align.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
             text.
         max_length: maximal number of tokens per example, special ones included; by default 128
@@ -282,7 +284,8 @@ def ablation(
             default 2,048; on a GPU the number at which the measures of a layer fill 1 GB.
         format: format of the corpus; by default inferred from suffix or content. Classifiers
             read the formats of headlight permutation.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
             text.
         max_length: maximal number of tokens per example, special ones included; by default 128
@@ -373,7 +376,8 @@ def circuits(
         haystack: number of tokens of each text with a hidden fact.
         format: format of the corpus that fills the haystack; by default inferred from suffix or
             content.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         seed: random seed of the tokens.
 
     Raises:
@@ -440,7 +444,8 @@ def flow(
             without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
             sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
             those of headlight align.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
             text.
         max_length: maximal number of tokens per example, special ones included; by default 128
@@ -535,7 +540,8 @@ def faithfulness(
             without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
             sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
             those of headlight align.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
             text.
         max_length: maximal number of tokens per example, special ones included; by default 128

@@ -21,8 +21,17 @@ BEYOND_TEXT = (
 )
 """Entries of a message or a chat beside its texts, which are refused."""
 
-_ROLE, _CONTENT = (f"[\"'“‘]?{name}[\"'”’]?\\s*:" for name in ("(?:role|messages)", "content"))
-BEGINNING = re.compile(rf"\s*(?:\[\s*)?\{{\s*(?:{_ROLE}|{_CONTENT}.*{_ROLE})", re.DOTALL)
+SENDERS = {"human": "user", "gpt": "assistant", **{role: role for role in ROLES}}
+"""Role of each sender of ShareGPT, whose messages have ``from`` and ``value``."""
+
+HOLDERS = ("messages", "conversations")
+"""Keys of an object that holds messages, the second of ShareGPT."""
+
+_ROLE, _CONTENT = (
+    f"[\"'“‘]?{name}[\"'”’]?\\s*:" for name in (f"(?:role|{'|'.join(HOLDERS)})", "content")
+)
+_FROM = f"[\"'“‘]?from[\"'”’]?\\s*:\\s*[\"'“‘]?(?:{'|'.join(SENDERS)})\\b"
+BEGINNING = re.compile(rf"\s*(?:\[\s*)?\{{\s*(?:{_ROLE}|{_FROM}|{_CONTENT}.*{_ROLE})", re.DOTALL)
 """The beginning of messages as JSON, or as something meant to be JSON."""
 
 BETWEEN = "\n\n"
@@ -49,10 +58,11 @@ class Chat:
 
     @classmethod
     def of(cls, value: object, *, system: str | None = None, template: bool = True) -> "Chat":
-        """Return the chat of a list of messages, or of an object with ``messages``.
+        """Return the chat of a list of messages, or of an object that holds one.
 
         Args:
-            value: Messages.
+            value: Messages, or an object with one of `HOLDERS`; those of ShareGPT get the roles of
+                `SENDERS`.
             system: Text of a system message, which replaces that of the chat.
             template: Whether the template writes the messages.
 
@@ -62,7 +72,7 @@ class Chat:
         items = value
         if isinstance(value, Mapping):
             _refuse_beyond_text(value, "the chat")
-            items = value.get("messages", [value])
+            items = next((value[name] for name in HOLDERS if name in value), [value])
         if not isinstance(items, list | tuple) or not items:
             raise UsageError(
                 "a chat is a list of messages, each an object with a role and a content, or an "
@@ -102,7 +112,7 @@ class Chat:
 
 
 Messages = Sequence[Mapping[str, Any]] | Mapping[str, Any]
-"""Messages, or an object that holds them as ``messages``."""
+"""Messages, or an object that holds them under one of `HOLDERS`."""
 
 Readable = str | Chat | Messages
 """One text that a model reads."""
@@ -136,7 +146,7 @@ def holds_chat(value: object) -> bool:
     """
     if isinstance(value, str):
         return any(holds_chat(_json(part)) for part in (value, value.lstrip().partition("\n")[0]))
-    return is_chat(value) or (isinstance(value, Mapping) and {"role", "content"} <= value.keys())
+    return is_chat(value) or (isinstance(value, Mapping) and _is_message(value))
 
 
 def begins_as_chat(text: str) -> bool:
@@ -150,12 +160,18 @@ def begins_as_chat(text: str) -> bool:
 def is_chat(value: object) -> bool:
     """Return whether a value is a chat, a list of messages, or an object with either."""
     if isinstance(value, Mapping):
-        value = value.get("messages")
+        value = next((value[name] for name in HOLDERS if name in value), None)
     if isinstance(value, Chat):
         return True
     items = value if isinstance(value, list | tuple) else ()
-    with_roles = all(isinstance(item, Mapping) and "role" in item for item in items)
-    return bool(items) and with_roles and any("content" in item for item in items)
+    named = all(isinstance(item, Mapping) and ("role" in item or "from" in item) for item in items)
+    return named and any(_is_message(item) for item in items)
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    """Return whether an object has the entries of a message, of ShareGPT or of another form."""
+    known = "from" in item and isinstance(item["from"], str) and item["from"] in SENDERS
+    return {"role", "content"} <= item.keys() or (known and "value" in item)
 
 
 def _message(item: object, number: int) -> dict[str, Any]:
@@ -165,6 +181,11 @@ def _message(item: object, number: int) -> dict[str, Any]:
         UsageError: It is no message, or its content is no text.
     """
     place = f"message {number}"
+    if isinstance(item, Mapping) and "role" not in item and "from" in item:
+        rest = {name: entry for name, entry in item.items() if name not in ("from", "value")}
+        sender = item["from"]
+        role = SENDERS.get(sender, sender) if isinstance(sender, str) else sender
+        item = {**rest, "role": role, "content": item.get("value")}
     if not isinstance(item, Mapping) or "role" not in item:
         raise UsageError(f"{place} has no role; write {{'role': 'user', 'content': ...}}.")
     role = item["role"]
@@ -178,19 +199,21 @@ def _message(item: object, number: int) -> dict[str, Any]:
 
 
 def _content(content: object, place: str) -> str:
-    """Return the text of a message, which may be the only part of a list.
+    """Return the text of a message, or its texts one after the other.
+
+    Templates that take a list of parts write nothing between their texts.
 
     Raises:
         UsageError: It has no text, or other parts.
     """
     if isinstance(content, list | tuple):
         kinds = list(_kinds(content))
-        if kinds != ["text"]:
+        if {*kinds} != {"text"}:
             raise UsageError(
-                f"the content of {place} is a list of {', '.join(kinds) or 'nothing'}; one text is "
-                "read, so join texts, and leave pictures and sound out."
+                f"the content of {place} is a list of {', '.join(kinds) or 'nothing'}; texts are "
+                "read, so leave pictures and sound out."
             )
-        content = content[0]["text"]
+        return "".join(part["text"] for part in content)
     if content is None:
         raise UsageError(f"{place} has no content; write a string, which may be empty.")
     if not isinstance(content, str):

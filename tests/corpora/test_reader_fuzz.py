@@ -61,6 +61,14 @@ TEXTS = {
     "tsv": "id\ttext\n1\tA river.\n2\tA sea.\n",
 }
 
+ARRAYS = {
+    "array of texts": '["A river.",\n "A sea."]\n',
+    "array of objects": '[{"text": "A river.", "n": 1},\n\n  {\n  "text": ["A sea."]\n}]\n',
+    "array of chats": '[{"conversations": [{"from": "human", "value": "A river?"}]}]\n',
+}
+NESTED = '{"data": {"text": "A river."}}\n{"data": {"text": "A sea.", "n": {}}}\n'
+PAIR_ARRAY = '[{"a": {"b": "A cat.", "c": "It purred."}, "label": 1}\n]\n'
+
 
 def config(path):
     parameters = [SimpleNamespace(name=name) for name in ("max_examples", "measures", "layers")]
@@ -101,9 +109,14 @@ def readers(folder: Path) -> dict[str, Reader]:
     found = {}
     for name, text in TEXTS.items():
         found[f"text {name}"] = Reader(corpus(open_corpus, format=name), "a.txt", text)
+    for name, text in ARRAYS.items():
+        found[f"text {name}"] = Reader(corpus(open_corpus), "a.json", text)
+    found["text nested"] = Reader(corpus(open_corpus, column="data.text"), "a.jsonl", NESTED)
     found["text guessed"] = Reader(corpus(open_corpus), "a.txt", ARTICLES)
     for name, text in PAIRS.items():
         found[f"pairs {name}"] = Reader(corpus(open_sentence_pairs, format=name), "a.txt", text)
+    nested = corpus(open_sentence_pairs, columns=["a.b", "a.c"])
+    found["pairs nested"] = Reader(nested, "a.json", PAIR_ARRAY)
     found["pairs guessed"] = Reader(corpus(open_sentence_pairs), "a.tsv", PAIRS["mrpc"])
     if find_spec("headlight_words"):
         found |= import_module("word_readers").readers()
@@ -118,8 +131,8 @@ def readers(folder: Path) -> dict[str, Reader]:
 
 
 NAMES = [
-    *(f"text {name}" for name in (*FORMATS, "guessed")),
-    *(f"pairs {name}" for name in (*PAIR_FORMATS, "guessed")),
+    *(f"text {name}" for name in (*FORMATS, *ARRAYS, "nested", "guessed")),
+    *(f"pairs {name}" for name in (*PAIR_FORMATS, "nested", "guessed")),
     *(import_module("word_readers").NAMES if find_spec("headlight_words") else ()),
     "ranks", "config YAML", "config TOML", "result", "checkpoint",
 ]  # fmt: skip

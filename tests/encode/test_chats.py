@@ -154,6 +154,17 @@ GROWS = (
 )
 
 
+def test_texts_of_one_message_are_joined_as_by_a_template_that_takes_them(templated):
+    templated.chat_template = (
+        "{% for m in messages %}[{{ m.role }}] {% if m.content is string %}{{ m.content }}"
+        "{% else %}{% for part in m.content %}{{ part.text }}{% endfor %}{% endif %}{% endfor %}"
+    )
+    parts = [{"type": "text", "text": text} for text in ("the sea ", "is", " old.\n")]
+    messages = [{"role": "user", "content": parts}, *CHAT[1:]]
+    expected = templated.apply_chat_template(messages, return_dict=True)["input_ids"]
+    assert list(encode_one(templated, Chat.of(messages)).ids) == expected
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "part"),

@@ -1,6 +1,7 @@
 """A chat in the template of a trained decoder: control tokens in it are no words, and no [CLS]."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,3 +69,20 @@ def test_a_line_break_is_a_word_to_predict(model: Model) -> None:
     for word, piece in (("\n", "Ċ"), (" ", "Ġ")):
         data = model.predict("The cat sat.", target=word).dataset
         assert data.attrs["target"] == piece
+
+
+def test_ids_that_were_generated_are_read_as_the_generation(model: Model) -> None:
+    tokenizer: Any = model.tokenizer
+    generation = model.generate(MESSAGES[:2], max_new_tokens=12, layers=[3, 20]).dataset
+    ids = tokenizer.convert_tokens_to_ids([*generation["key_token"].values])
+    prompt = int((generation["key_segment"] != "answer").sum())
+    reading = model.read(ids=ids, prompt=prompt, layers=[3, 20]).dataset
+    rows = reading.sel(query=generation["query"])
+    for name in ("weight", "norm", "effective"):
+        np.testing.assert_allclose(rows[name], generation[name], atol=1e-5, rtol=1e-4)
+    written = generation["key_segment"].values == "answer"
+    assert [*rows["key_token"].values] == [*generation["key_token"].values]
+    np.testing.assert_array_equal(rows["key_segment"].values == "answer", written)
+    for name in ("key_category", "query_category"):
+        np.testing.assert_array_equal(rows[name], generation[name])
+    assert reading["kv_head"].values.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]

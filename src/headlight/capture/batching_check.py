@@ -201,7 +201,7 @@ def resized(example: Encoded, tokens: int) -> Encoded:
         name: tuple(getattr(example, name)[at] for at in places)
         for name, places in places_of.items()
     }
-    return replace(example, **changed)
+    return replace(example, positions=(), **changed)
 
 
 def _places(words: Sequence[int], tokens: int) -> list[int]:

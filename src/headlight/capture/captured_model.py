@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 import xarray
 from jaxtyping import Float
@@ -245,15 +246,29 @@ class CapturedModel(LoadedModel):
             else {}
         )
 
-    def with_own_numbers(self, result: xarray.Dataset, kind: Kind) -> xarray.Dataset:
-        """Return a result with the coordinate ``model_layer`` where `own_numbers` has any."""
-        numbers = self.own_numbers(kind) if "layer" in result.coords else {}
-        layers = result["layer"].values.tolist() if numbers else []
-        if not numbers or not numbers.keys() >= set(layers):
+    def with_coordinates(self, result: xarray.Dataset, kind: Kind) -> xarray.Dataset:
+        """Return a result with the model's own numbers of its layers and of shared keys and values.
+
+        ``model_layer`` is there where `own_numbers` has any.  ``kv_head``, the head of keys and
+        values that a head uses, is there where several heads share one: along ``head``; also along
+        ``layer``, and NaN for heads that a layer lacks, where layers differ in it.
+        """
+        layers = result["layer"].values.tolist() if "layer" in result.coords else []
+        numbers = self.own_numbers(kind) if layers else {}
+        if numbers and numbers.keys() >= set(layers):
+            described = {"long_name": "number of the layer in the model", "units": "1"}
+            own = ("layer", [numbers[layer] for layer in layers], described)
+            result = result.assign_coords(model_layer=own)
+        sites = {site.layer: site for site in self.sites if site.kind == kind}
+        grouped = any(site.kv_heads < site.heads for site in self.sites)
+        if not (layers and grouped and "head" in result.coords and sites.keys() >= set(layers)):
             return result
-        described = {"long_name": "number of the layer in the model", "units": "1"}
-        coordinate = ("layer", [numbers[layer] for layer in layers], described)
-        return result.assign_coords(model_layer=coordinate)
+        described = {"long_name": "head of keys and values that the head uses", "units": "1"}
+        heads, chosen = result["head"].values, [sites[layer] for layer in layers]
+        groups = [np.where(heads < s.heads, heads * s.kv_heads // s.heads, np.nan) for s in chosen]
+        if all(np.array_equal(group, groups[0]) for group in groups):
+            return result.assign_coords(kv_head=("head", groups[0].astype(int), described))
+        return result.assign_coords(kv_head=(("layer", "head"), np.array(groups), described))
 
     @cached_property
     def stream(self) -> StreamPlaces:

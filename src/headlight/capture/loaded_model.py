@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -136,8 +136,10 @@ class LoadedModel:
             arguments = {str(self.transformer.main_input_name): batch.features}
         if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
             arguments["token_type_ids"] = batch.token_type_ids
+        positions = batch.position_ids
         if side == "left" and self._accepts("position_ids") and not self._counts_positions():
-            arguments["position_ids"] = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
+            positions = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
+        arguments |= {} if positions is None else {"position_ids": positions}
         if batch.target_ids is not None:
             arguments["decoder_input_ids"] = batch.target_ids
             arguments["decoder_attention_mask"] = batch.target_mask
@@ -280,6 +282,20 @@ class LoadedModel:
                 "a text can be given to the decoder."
             )
         return int(start)
+
+    def require_positions(self, positions: Sequence[int]) -> None:
+        """Refuse position ids that the model does not take; there may be none.
+
+        Raises:
+            UsageError: the model takes none, or has no such position.
+        """
+        if positions and not self._accepts("position_ids"):
+            raise UsageError(f"{self} takes no position_ids; leave them out.")
+        most = getattr(self.transformer.config.get_text_config(), "max_position_embeddings", None)
+        if isinstance(most, int) and 0 < most <= max(positions, default=0):
+            raise UsageError(
+                f"{self} has positions 0 to {most - 1}, and not {max(positions)}; give others."
+            )
 
     def _accepts(self, argument: str) -> bool:
         return argument in inspect.signature(self.transformer.forward).parameters

@@ -14,6 +14,7 @@ from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.encode.picture_prompts import EncodedPrompt
 from headlight.encode.pictures import EncodedPicture, encode_picture
+from headlight.encode.token_ids import TokenIds
 from headlight.errors import CaptureError, CorpusError, UsageError, per_door
 from headlight.vocabulary import Kinds
 
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 def one_text(
     model: CapturedModel,
-    text: Readable,
+    text: Readable | TokenIds,
     pair: str | None,
     kind: Kinds | None,
     *,
@@ -33,7 +34,8 @@ def one_text(
 
     Args:
         model: Model that reads the text.
-        text: Text to be read; a chat, or a list of its messages, is written by the template.
+        text: Text to be read, or its ids; a chat, or a list of its messages, is written by the
+            template.
         pair: Second text: the second segment, or the decoder's text in an encoder-decoder model.
         kind: Attention kind requested, if any in particular.
         purpose: Purpose of the text, for the refusal of a model without a tokenizer.
@@ -44,7 +46,7 @@ def one_text(
             be read, no second text where it is needed, or the model reads something else.
     """
     subject = as_read(text)
-    if not isinstance(subject, Chat):
+    if not isinstance(subject, Chat | TokenIds):
         require_text(subject, "text")
     if pair is not None:
         require_text(pair, "second text")
@@ -61,6 +63,7 @@ def one_text(
         model = model.encoder()
     start = model.decoder_start
     example = encode_one(tokenizer, subject, pair, max_length=model.longest, decoder_start=start)
+    model.require_positions(example.positions)
     return model, example
 
 

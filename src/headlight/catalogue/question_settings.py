@@ -84,7 +84,7 @@ class ReadingSettings(Settings):
         """
         if text is None and audio is None and image is None:
             what = per_door(
-                python="a text, audio, or an image",
+                python="a text, ids, audio, or an image",
                 command_line="a text, --chat, --audio, or --image",
                 app="a text, or choose a picture",
             )

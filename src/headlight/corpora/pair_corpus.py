@@ -11,6 +11,7 @@ from headlight.corpora.corpus import (
     with_text,
 )
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
+from headlight.corpora.json_lines import with_path
 from headlight.corpora.lines import Lines
 from headlight.corpora.pair_formats import PAIR_FORMATS, guess
 from headlight.corpora.pairs import PairColumns, SentencePair
@@ -45,7 +46,8 @@ def open_sentence_pairs(
     * ``imdb``: JSON lines with ``label``, ``file`` and ``text``, where ``<br />`` is a blank;
     * ``newsgroups``: a folder or archive of messages in Latin-1, each in the folder of its group;
       headers, quotations and signatures are left out;
-    * ``tsv``, ``csv``, ``jsonl``: any other columns with a header, or keys.
+    * ``tsv``, ``csv``, ``jsonl``: any other columns with a header, or keys of an object per line
+      or of an array of objects.
 
     Blank lines are passed over; any other line that holds no pair is refused.
 
@@ -59,7 +61,8 @@ def open_sentence_pairs(
         split: Split of a data set, by default the validation split, else the test split, else
             the training split; for files, a part of their names, by default all files.
         columns: Name of the column with the sentence, or the names of two; by default they are
-            found by the names that such data sets give them.
+            found by the names that such data sets give them.  Keys of objects in objects have dots
+            between.
         label: Name of the column with the label; by default it is found in the same way.
 
     Raises:
@@ -130,6 +133,8 @@ def _pairs(
 ) -> Iterator[SentencePair]:
     columns = None
     for place, row in rows:
+        for name in (*(wanted or ()), label):
+            row = with_path(row, name)
         columns = columns or PairColumns.choose(list(row), wanted, place, label)
         yield columns.pair(row, place)
 

@@ -50,7 +50,7 @@ def acceptability_rows(lines: Lines) -> Iterator[Row]:
 PAIR_FORMATS: dict[str, Callable[[Lines], Iterator[Row | None]]] = {
     "mrpc": tab_rows,
     "cola": acceptability_rows,
-    "mnli": lambda lines: (json_rows if lines.first().startswith("{") else tab_rows)(lines),
+    "mnli": lambda lines: (json_rows if lines.first().startswith(("{", "[")) else tab_rows)(lines),
     "tsv": tab_rows,
     "csv": comma_rows,
     "jsonl": json_rows,
@@ -73,7 +73,8 @@ def guess(suffix: str, lines: Lines, columns: tuple[str, ...] | None) -> str:
         return format_name
     first = lines.first()
     format = SUFFIXES.get(suffix) or ("jsonl" if first.startswith("{") else "tsv")
-    if format == "csv" or not first.strip():
+    is_array = format == "jsonl" and first.lstrip().startswith("[")
+    if format == "csv" or is_array or not first.strip():
         return format
     place = f"{lines.name}:1"
     fields = list(json_object(first, place)) if format == "jsonl" else tab_fields(first)

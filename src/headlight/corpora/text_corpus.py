@@ -16,6 +16,7 @@ from headlight.corpora.corpus import (
 from headlight.corpora.documents import Document, document_of_value
 from headlight.corpora.formats import find_format, format_table
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
+from headlight.corpora.json_lines import with_path
 from headlight.corpora.lines import Lines
 from headlight.corpora.text_formats import FORMATS, PLAIN, TABLES, guess_format, text_column
 from headlight.errors import UnknownNameError, UsageError
@@ -36,7 +37,8 @@ def open_corpus(
     * ``lines``: plain text; every line is a document;
     * ``raw``: plain text; every file is a document, with its line breaks and its indentation;
     * ``wikipedia``: the output of WikiExtractor, ``<doc ...>`` to ``</doc>``;
-    * ``jsonl``: an object per line, whose `column` is a string or a list of strings;
+    * ``jsonl``: an object per line, or a file that is an array of objects or of strings; the
+      `column` of an object is a string, a list of strings, or a chat;
     * ``csv``, ``tsv``: a table with a header line.
 
     Args:
@@ -48,7 +50,8 @@ def open_corpus(
             package.  By default the suffix says it (``.jsonl .ndjson .json .csv .tsv``; programs,
             such as ``.py``, are ``raw``); another file is ``wikipedia`` if it begins with ``<doc``,
             else ``paragraphs``.
-        column: Key or column that holds the text; by default ``text``, or the only one.
+        column: Key or column that holds the text; by default ``text``, or the only one.  Of objects
+            in objects the keys with dots between, ``data.text``.
 
     Raises:
         UsageError: The format is unknown, or does not go with the source or the column; when it is
@@ -92,8 +95,9 @@ def _open_hub(source: str, format: str | None, column: str | None) -> Corpus[Doc
 
     def documents() -> Iterator[Document | None]:
         for index, row in enumerate(hub_rows(parts, label)):
-            place = f"{label}[{index}]"
-            name = text_column(column or parts.column, list(row), place)
+            place, wanted = f"{label}[{index}]", column or parts.column
+            row = with_path(row, wanted)
+            name = text_column(wanted, list(row), place)
             yield document_of_value(place, row[name], name)
 
     return Corpus(label, lambda counts: with_text(documents(), counts))

@@ -3,10 +3,11 @@
 import csv
 from collections.abc import Callable, Iterator, Sequence
 
+from headlight.chats import HOLDERS
 from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.documents import Document, Draft, document_of_value
 from headlight.corpora.file_kinds import markup_of
-from headlight.corpora.json_lines import json_object
+from headlight.corpora.json_lines import demand_object, json_values, with_path
 from headlight.corpora.lines import Lines
 from headlight.corpora.tables import (
     CommaSeparated,
@@ -15,10 +16,11 @@ from headlight.corpora.tables import (
     check_width,
     table_rows,
 )
+from headlight.corpora.text_checks import refuse_chat
 from headlight.errors import CorpusError, UsageError, setting
 
-DEFAULT, MESSAGES = "text", "messages"
-"""Names of the column of texts, and of that of chats, where no other is named."""
+DEFAULT = "text"
+"""Name of the column of texts, where no other is named."""
 
 
 def text_column(column: str | None, available: Sequence[str], place: str) -> str:
@@ -39,21 +41,28 @@ def text_column(column: str | None, available: Sequence[str], place: str) -> str
 
 
 def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document | None]:
-    """Yield a document per line; the key `column` holds its text, list of paragraphs, or chat.
+    """Yield a document per line, or per element of a file that is an array.
 
-    Without a name, the key is ``text``, or ``messages``, or the only one there is.  Blank lines
-    are passed over; objects whose text is empty or ``null`` are None.
+    The key `column`, or path of keys, holds its text, list of paragraphs, or chat.  Without a name,
+    the key is ``text``, one of `HOLDERS`, or the only one there is.  Elements of an array may be
+    texts themselves.  Blank lines are passed over; objects whose text is empty or ``null`` are
+    None.
 
     Raises:
-        CorpusError: A line is not a JSON object, or lacks the key.
+        CorpusError: A line or element is not a JSON object, or lacks the key.
     """
-    for line in lines:
-        if not line.strip():
+    for place, value in json_values(lines):
+        if isinstance(value, str) and column is None:
+            yield document_of_value(place, value)
             continue
-        row = json_object(line, lines.place)
-        of_chat = column is None and DEFAULT not in row and MESSAGES in row
-        name = MESSAGES if of_chat else text_column(column, list(row), lines.place)
-        yield document_of_value(lines.place, row[name], name)
+        row = with_path(demand_object(value, place), column)
+        name = column
+        if column is None and DEFAULT not in row:
+            name = next((holder for holder in HOLDERS if holder in row), None)
+            if name is None:
+                refuse_chat(row, place)  # a message that stands alone
+        name = text_column(name, list(row), place)
+        yield document_of_value(place, row[name], name)
 
 
 def read_csv(lines: Lines, column: str | None) -> Iterator[Document | None]:

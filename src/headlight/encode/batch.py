@@ -63,6 +63,7 @@ class Batch:
         heard: Number of positions that sound fills; the silence after them is attended to, but left
             out as attending positions.
         arguments: Arguments of the language model for a prompt beside a picture; else None.
+        position_ids: Position ids, for examples that have `Encoded.positions`; else None.
         padded: First column in which some example has padding, and the column after the last; by
             default all columns.
         target_padded: Padded columns of the target.
@@ -83,6 +84,7 @@ class Batch:
     features: Float[Tensor, "batch *feature"] | None = None
     heard: Int64[Tensor, " batch"] | None = None
     arguments: Mapping[str, Any] | None = None
+    position_ids: Int64[Tensor, "batch token"] | None = None
     padded: Columns = (0, None)
     target_padded: Columns = (0, None)
 
@@ -174,6 +176,7 @@ def collate(
         category=pad([example.categories for example in examples], NO_CATEGORY),
         word=pad([example.words for example in examples], PADDED_WORD),
         lengths=count(ids),
+        position_ids=pad([e.positions for e in examples], 0) if examples[0].positions else None,
         names=tuple(example.name for example in examples),
         padded=_padded_columns(ids, side),
     )

@@ -15,7 +15,7 @@ from headlight.vocabulary import ANSWER, PROMPT, TEMPLATE
 
 Extended = TypeVar("Extended", bound="Encoded")
 
-_OF_TEXT = ("ids", "segments", "categories", "words", "segment_names")
+_OF_TEXT = ("ids", "segments", "categories", "words", "segment_names", "positions")
 _OF_TARGET = ("target", "target_categories", "target_words")
 """Fields with a value for each token, of the text and of the target."""
 
@@ -40,6 +40,7 @@ class Encoded:
             the file says so, else its text, from 0.
         segment_names: Segment of every token, one of `headlight.vocabulary.SEGMENTS`, or
             ``prompt`` or ``answer``; empty for a text without named segments.
+        positions: Position ids of every token; empty where the model counts them itself.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Encoded:
     origin: tuple[int, int] | None = None
     unit: int = 0
     segment_names: tuple[str, ...] = ()
+    positions: tuple[int, ...] = ()
 
     @property
     def shows_its_kinds(self) -> bool:
@@ -95,6 +97,7 @@ class Encoded:
             self.origin,
             self.unit,
             self.segment_names[:tokens],
+            self.positions[:tokens],
         )
 
 

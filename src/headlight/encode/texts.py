@@ -13,6 +13,7 @@ from headlight.encode.chat_templates import chat_pieces
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
 from headlight.encode.special_tokens import Assembly
+from headlight.encode.token_ids import TokenIds, encode_ids
 from headlight.errors import CorpusError, UsageError
 from headlight.settings import require_choice
 
@@ -105,7 +106,7 @@ def _windows(
 
 def encode_one(
     tokenizer: Tokenizer,
-    text: str | Chat,
+    text: str | Chat | TokenIds,
     pair: str | None = None,
     *,
     max_length: int | None = None,
@@ -115,7 +116,8 @@ def encode_one(
 
     Args:
         tokenizer: Fast Hugging Face tokenizer; its own special tokens are added.
-        text: First text, or a chat, around which its template puts special tokens of its own.
+        text: First text, or a chat, around which its template puts special tokens of its own, or
+            ids, to which nothing is added.
         pair: Second text, which follows the first; see `decoder_start`.
         max_length: Largest number of tokens, special tokens included; with a decoder, on either
             side.
@@ -135,9 +137,11 @@ def encode_one(
         first = chat_pieces(tokenizer, text)
         if text.template:
             assembly = assembly.without_special_tokens()
-    else:
+    elif isinstance(text, str):
         first = _tokenise_one(tokenizer, text, target=False)
-    if pair is None:
+    if isinstance(text, TokenIds):
+        example = encode_ids(tokenizer, text)
+    elif pair is None:
         example = assembly.encode_text(name, first)
     else:
         second = _tokenise_one(tokenizer, pair, target=decoder_start is not None)

@@ -69,7 +69,7 @@ class KeptResult:
         attributes = _attributes(origin, self.command) | computed.attrs | self.folder.labels
         result = computed.copy()
         if origin.kind is not None and origin.kind != ALL:
-            result = origin.model.with_own_numbers(result, origin.kind)
+            result = origin.model.with_coordinates(result, origin.kind)
         result.attrs = {name: value for name, value in attributes.items() if value is not None}
         if self.folder.place:
             save(result, self.folder.place / RESULT)

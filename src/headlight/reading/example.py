@@ -87,7 +87,7 @@ def read_example(
         attribution=json.dumps(signature) if signature else "",
     )
     datasets: dict[str, xarray.Dataset] = {
-        kind: model.with_own_numbers(
+        kind: model.with_coordinates(
             _dataset(
                 {site.layer: seen for site, seen in layers_read.seen.items() if site.kind == kind},
                 parts[kind],

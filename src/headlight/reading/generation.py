@@ -7,7 +7,7 @@ token before them, which predicted the first.
 
 import copy
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,14 +21,15 @@ from headlight.chats import Readable, as_read
 from headlight.corpora.text_checks import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.encode.pieces import SPECIAL_WORD
-from headlight.encode.token_categories import CLS, OTHER, SEP, Categories
+from headlight.encode.token_categories import CLS, Categories
+from headlight.encode.token_ids import with_next_token
 from headlight.errors import MissingHeadError, UsageError, with_head
 from headlight.reading.example import read_example
 from headlight.reading.prediction import what_tokens_add
 from headlight.reading.question_functions import answers
 from headlight.reading.reading import Reading
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
-from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT
+from headlight.vocabulary import CONTRIBUTION, PROMPT
 
 SIDES = {"decoder": "target", "cross": "text"}
 """The side of an encoder-decoder that its decoder attends to, by kind."""
@@ -175,38 +176,6 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
     for number in generated:
         whole = with_next_token(whole, number, tokenizer, categories)
     return whole, str(tokenizer.decode(generated, skip_special_tokens=True))  # type: ignore[union-attr]
-
-
-Longer = TypeVar("Longer", bound=Encoded)
-
-
-def with_next_token(example: Longer, number: int, tokenizer: Any, categories: Categories) -> Longer:
-    """Return an example with one more token, which begins a word where a blank is before it."""
-    side = "target" if example.target else "text"
-    ids = example.target if example.target else example.ids
-    words = example.target_words if example.target else example.words
-    # A token that is decoded alone loses the blank before it in vocabularies of SentencePiece.
-    before, after = (tokenizer.decode(tokens) for tokens in ([*ids], [*ids, number]))
-    last = max(words, default=-1)
-    word = last + 1 if last < 0 or after[len(before) : len(before) + 1].isspace() else last
-    if number in tokenizer.all_special_ids:
-        word = SPECIAL_WORD
-    category = categories.of_ids([0, number], [OTHER, OTHER if word >= 0 else SEP])[1]
-    if side == "target":
-        return replace(
-            example,
-            target=(*ids, number),
-            target_categories=(*example.target_categories, category),
-            target_words=(*words, word),
-        )
-    return replace(
-        example,
-        ids=(*ids, number),
-        segments=(*example.segments, example.segments[-1]),
-        categories=(*example.categories, category),
-        words=(*words, word),
-        segment_names=(*example.segment_names, ANSWER),
-    )
 
 
 def _next_tokens(model: CapturedModel, whole: Encoded, first: int) -> dict[str, list[Any]]:

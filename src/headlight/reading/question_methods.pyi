@@ -25,6 +25,10 @@ class QuestionMethods:
         *,
         audio: str | Path | None = None,
         image: Any = None,
+        ids: Sequence[int] | None = None,
+        prompt: int | None = None,
+        attention_mask: Sequence[int] | None = None,
+        position_ids: Sequence[int] | None = None,
         kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
         layers: int | Iterable[int] | None = None,
         heads: int | Iterable[int] | None = None,
@@ -45,6 +49,13 @@ class QuestionMethods:
             image: picture, as a file or a picture of Pillow: in a model of both pictures and text,
                 its encoder of pictures reads the picture alone, and its language model reads it
                 beside a text.
+            ids: token ids in the place of a text, such as those that a server generated; none are
+                added.
+            prompt: number of first ids that were the prompt; segments then tell it from the
+                ``answer``.
+            attention_mask: 1 for each id that is read, 0 for padding before and after them, which
+                does not appear.
+            position_ids: position of each id; by default those that are read count from 0.
             kind: kind of attention; by default the first that the model has; ``all`` shows all
                 kinds.
             layers: layers to show, from 0; by default all.
@@ -73,7 +84,8 @@ class QuestionMethods:
             With all kinds of attention, ``kind`` is a first dimension.
 
         Raises:
-            UsageError: nothing to read, no tokenizer, an empty or too long text, a file that is no
+            UsageError: nothing to read, no tokenizer, an empty or too long text, ids that are not those
+                of the model, of another number than their mask, or with a hole in it, a file that is no
                 recording or no picture, a picture beside a text by a model that does not read it so, no
                 such kind, layer, head or position, or contributions of all kinds at once.
             UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer

@@ -1,5 +1,6 @@
-"""The question `read`: a text, two, a recording with its transcript, or a picture."""
+"""The question `read`: a text, two, ids, a recording with its transcript, or a picture."""
 
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any, cast
 
@@ -9,6 +10,8 @@ from headlight.catalogue.question_settings import ReadingSettings
 from headlight.chats import Readable
 from headlight.corpora.pictures import picture_address
 from headlight.encode.picture_prompts import EncodedPrompt
+from headlight.encode.token_ids import TokenIds
+from headlight.errors import UsageError
 from headlight.findings.phrases import listed
 from headlight.reading.example import Progress, read_example
 from headlight.reading.question_functions import answers
@@ -24,6 +27,10 @@ def read(  # noqa: PLR0913 - what can be read, and how it is asked
     *,
     audio: str | Path | None = None,
     image: Any = None,
+    ids: Sequence[int] | None = None,
+    prompt: int | None = None,
+    attention_mask: Sequence[int] | None = None,
+    position_ids: Sequence[int] | None = None,
     settings: ReadingSettings,
     command: str | None = None,
     progress: Progress | None = None,
@@ -40,6 +47,12 @@ def read(  # noqa: PLR0913 - what can be read, and how it is asked
         image: picture, as a file or a picture of Pillow: in a model of both pictures and text, its
             encoder of pictures reads the picture alone, and its language model reads it beside a
             text.
+        ids: token ids in the place of a text, such as those that a server generated; none are
+            added.
+        prompt: number of first ids that were the prompt; segments then tell it from the ``answer``.
+        attention_mask: 1 for each id that is read, 0 for padding before and after them, which does
+            not appear.
+        position_ids: position of each id; by default those that are read count from 0.
         settings: settings of the reading; users name each by itself.
         command: command of the request, for the record.
         progress: function that is told of finished layers.
@@ -61,13 +74,19 @@ def read(  # noqa: PLR0913 - what can be read, and how it is asked
         With all kinds of attention, ``kind`` is a first dimension.
 
     Raises:
-        UsageError: nothing to read, no tokenizer, an empty or too long text, a file that is no
+        UsageError: nothing to read, no tokenizer, an empty or too long text, ids that are not those
+            of the model, of another number than their mask, or with a hole in it, a file that is no
             recording or no picture, a picture beside a text by a model that does not read it so, no
             such kind, layer, head or position, or contributions of all kinds at once.
         UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
             whose residual is requested could not be followed.
     """
-    settings.require_subject(text, pair, audio=audio, image=image)
+    of_ids = (ids, prompt, attention_mask, position_ids)
+    given = None if all(part is None for part in of_ids) else TokenIds.of(*of_ids)
+    if given is None:
+        settings.require_subject(text, pair, audio=audio, image=image)
+    elif any(other is not None for other in (text, pair, audio, image)):
+        raise UsageError("token ids are read alone; leave texts, recordings and pictures out.")
     if audio is not None:
         transcript = cast("str | None", text)
         return read_speech(model, audio, transcript, settings, command=command, progress=progress)
@@ -80,7 +99,9 @@ def read(  # noqa: PLR0913 - what can be read, and how it is asked
         about |= {"text": text or PurePath(example.name).name, "image": example.name}
         about["picture"] = picture_address(picture)
         return read_example(model, example, settings, attributes=about, progress=progress)
-    model, subject = model.reader(), cast("Readable", text)
+    model, subject = model.reader(), given or cast("Readable", text)
     about |= {"other_kinds": "" if settings.kind else listed(model.kinds[1:]), "text": subject}
     model, read = one_text(model, subject, pair, settings.kind, purpose="a reading needs text")
+    if given is not None:
+        about["text"] = model.require_tokenizer("ids have words").decode(given.ids)
     return read_example(model, read, settings, attributes=about, progress=progress)

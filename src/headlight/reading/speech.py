@@ -12,9 +12,9 @@ from headlight.corpora import Recording
 from headlight.corpora.text_checks import require_text
 from headlight.encode import EncodedSpeech, recordings
 from headlight.encode.token_categories import Categories
+from headlight.encode.token_ids import with_next_token
 from headlight.errors import CorpusError, UsageError, with_head
 from headlight.reading.example import Progress, read_example
-from headlight.reading.generation import with_next_token
 from headlight.reading.reading import Reading
 from headlight.result.kinds import ALL
 

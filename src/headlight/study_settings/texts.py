@@ -17,7 +17,8 @@ class TextSettings(ModelSettings):
             without blank lines is read as ``lines``, unless it is wrapped prose; ``pairs`` are
             sentence pairs (MRPC, CoLA, MNLI); ``translations``, for models with a decoder, are
             those of headlight align.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         pairs: read two adjacent segments per example, as Clark et al. (2019) do, instead of one
             text.
         max_length: maximal number of tokens per example, special ones included; by default 128 for

@@ -34,7 +34,8 @@ class CircuitsSettings(ModelSettings):
         haystack: number of tokens of each text with a hidden fact.
         format: format of the corpus that fills the haystack; by default inferred from suffix or
             content.
-        column: column or key of the text; by default ``text``, or the only one.
+        column: column or key of the text, or keys with dots between (data.text); by default
+            ``text``, or the only one.
         seed: random seed of the tokens.
     """
 
