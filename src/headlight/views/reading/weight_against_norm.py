@@ -8,8 +8,15 @@ import xarray as xr
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from headlight.findings.candidates import last_word, unsaid
-from headlight.vocabulary import PER_HEAD, measure_table
+from headlight.findings import token_labels
+from headlight.findings.candidates import APART, last_word, unknown, unsaid
+from headlight.result.kinds import split_kinds
+from headlight.views.number_formats import whole_percent
+from headlight.vocabulary import PER_HEAD, head_name, measure_table
+
+WEIGHT_AND_NORM = "Weight: what the softmax gives. Norm: the size of what is taken."
+"""Line below a title that names both."""
+_KIND_NAMES = {"encoder": "in the encoder", "decoder": "in the decoder", "cross": "cross-attention"}
 
 Shares = Float[np.ndarray, "head query key"]
 
@@ -49,6 +56,67 @@ def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
     if len(hidden) < len(row):
         row[hidden] = 0
     return (layer, head), (query, largest_cell(row[None])[1])
+
+
+def opening_sentence(reading: xr.Dataset) -> str:
+    """Return the sentence that the page of a reading opens with; empty without weights.
+
+    It says what the last word looks at in the head where weight and norm are furthest apart, and
+    what it takes; of a translator, in its cross-attention.
+
+    Args:
+        reading: Reading of one kind of attention, or of several.
+    """
+    kinds = split_kinds(reading)
+    kind = "cross" if "cross" in kinds else next(iter(kinds))
+    part = kinds[kind]
+    if "weight" not in part:
+        return ""
+    (layer, head), (query, _) = most_misleading(part)
+    queries, keys = token_labels(part, "query"), token_labels(part, "key")
+    who = f"“{queries[query]}”"
+    if query in unknown(part, "query_token"):
+        return (
+            f"{who} is unknown to the tokenizer, and looks to the model like all other such tokens."
+        )
+    own = -1 if kind == "cross" else int(part["query"].values[query])
+    if kind == "decoder" and own == 0:
+        return f"{who} is the first token: it sees nothing but itself."
+    unknown_keys = unknown(part, "key_token")
+
+    def name(at: int) -> str:
+        if at == own:
+            return "itself"
+        return "an unknown token" if at in unknown_keys else f"“{keys[at]}”"
+
+    def shares(measure: str) -> NDArray[np.float64]:
+        return np.nan_to_num(shares_of_layer(part, measure, layer)[head, query])
+
+    weight = shares("weight")
+    top = int(np.argmax(weight))
+    named = f"{head_name(int(part['layer'].values[layer]), int(part['head'].values[head]))}"
+    where = f"{named} ({_KIND_NAMES[kind]})" if len(kinds) > 1 else named
+    looks = f"In {where}, {who} looks at {name(top)} ({whole_percent(weight[top])}% of the weight)"
+    if "norm" not in part:
+        return f"{looks}."
+    norm = shares("norm")
+    gap, taken = norm[top] - weight[top], f"{whole_percent(norm[top])}% of the norm"
+    if gap <= -APART:
+        looks += f" but takes only {taken} from it"
+    else:
+        looks += f" and takes {'even more' if gap >= APART else 'about as much'}: {taken}"
+    others = norm.copy()
+    others[[top, *unsaid(part, "key")]] = -1
+    if own >= 0:
+        others[own] = -1
+    more = [int(np.argmax(others))] if others.max() >= APART else []
+    if own not in (-1, top) and norm[own] >= APART:
+        more.append(own)
+    sources = [
+        f"{whole_percent(norm[at])}% {'' if rank else 'comes '}from {name(at)}"
+        for rank, at in enumerate(more)
+    ]
+    return f"{looks}{'; ' if sources else ''}{' and '.join(sources)}."
 
 
 def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]]:
