@@ -1,6 +1,6 @@
 """Places of a text at which weight and norm are furthest apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,7 @@ def opening_sentence(reading: xr.Dataset) -> str:
     if "weight" not in part:
         return ""
     (layer, head), (query, _) = most_misleading(part)
-    queries, keys = token_labels(part, "query"), token_labels(part, "key")
-    who = f"“{queries[query]}”"
+    who = f"“{token_labels(part, 'query')[query]}”"
     if query in unknown(part, "query_token"):
         return (
             f"{who} is unknown to the tokenizer, and looks to the model like all other such tokens."
@@ -82,41 +81,52 @@ def opening_sentence(reading: xr.Dataset) -> str:
     own = -1 if kind == "cross" else int(part["query"].values[query])
     if kind == "decoder" and own == 0:
         return f"{who} is the first token: it sees nothing but itself."
-    unknown_keys = unknown(part, "key_token")
+    name = head_name(int(part["layer"].values[layer]), int(part["head"].values[head]))
+    where = f"{name} ({_KIND_NAMES[kind]})" if len(kinds) > 1 else name
+    rows = {
+        measure: np.nan_to_num(shares_of_layer(part, measure, layer)[head, query])
+        for measure in ("weight", "norm")
+        if measure in part
+    }
+    return f"In {where}, {who} {_looks_and_takes(part, rows, own)}."
 
-    def name(at: int) -> str:
-        if at == own:
-            return "itself"
-        return "an unknown token" if at in unknown_keys else f"“{keys[at]}”"
 
-    def shares(measure: str) -> NDArray[np.float64]:
-        return np.nan_to_num(shares_of_layer(part, measure, layer)[head, query])
+def _looks_and_takes(part: xr.Dataset, rows: Mapping[str, NDArray[np.float64]], own: int) -> str:
+    """Return what a token looks at most, by its row of weights, and what it takes."""
+    top = int(np.argmax(rows["weight"]))
+    weight = float(rows["weight"][top])
+    looks = f"looks at {_key_name(part, top, own)} ({whole_percent(weight)}% of the weight)"
+    if "norm" not in rows:
+        return looks
+    norm = float(rows["norm"][top])
+    taken = f"{whole_percent(norm)}% of the norm"
+    others = _other_sources(part, rows["norm"], top, own)
+    if norm - weight <= -APART:
+        return f"{looks} but takes only {taken} from it{others}"
+    amount = "even more" if norm - weight >= APART else "about as much"
+    return f"{looks} and takes {amount}: {taken}{others}"
 
-    weight = shares("weight")
-    top = int(np.argmax(weight))
-    named = f"{head_name(int(part['layer'].values[layer]), int(part['head'].values[head]))}"
-    where = f"{named} ({_KIND_NAMES[kind]})" if len(kinds) > 1 else named
-    looks = f"In {where}, {who} looks at {name(top)} ({whole_percent(weight[top])}% of the weight)"
-    if "norm" not in part:
-        return f"{looks}."
-    norm = shares("norm")
-    gap, taken = norm[top] - weight[top], f"{whole_percent(norm[top])}% of the norm"
-    if gap <= -APART:
-        looks += f" but takes only {taken} from it"
-    else:
-        looks += f" and takes {'even more' if gap >= APART else 'about as much'}: {taken}"
-    others = norm.copy()
-    others[[top, *unsaid(part, "key")]] = -1
-    if own >= 0:
-        others[own] = -1
-    more = [int(np.argmax(others))] if others.max() >= APART else []
-    if own not in (-1, top) and norm[own] >= APART:
-        more.append(own)
-    sources = [
-        f"{whole_percent(norm[at])}% {'' if rank else 'comes '}from {name(at)}"
-        for rank, at in enumerate(more)
+
+def _other_sources(part: xr.Dataset, norm: NDArray[np.float64], top: int, own: int) -> str:
+    """Return what else a token takes much from: the largest other token, and itself."""
+    left_out = {top, own, *unsaid(part, "key")}
+    others = [at for at in range(len(norm)) if at not in left_out]
+    sources = [max(others, key=lambda at: float(norm[at]))] if others else []
+    if own not in (-1, top):
+        sources.append(own)
+    shares = [
+        f"{whole_percent(float(norm[at]))}% {'' if rank else 'comes '}"
+        f"from {_key_name(part, at, own)}"
+        for rank, at in enumerate(at for at in sources if norm[at] >= APART)
     ]
-    return f"{looks}{'; ' if sources else ''}{' and '.join(sources)}."
+    return f"; {' and '.join(shares)}" if shares else ""
+
+
+def _key_name(part: xr.Dataset, at: int, own: int) -> str:
+    if at == own:
+        return "itself"
+    is_unknown = at in unknown(part, "key_token")
+    return "an unknown token" if is_unknown else f"“{token_labels(part, 'key')[at]}”"
 
 
 def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]]:
