@@ -10,7 +10,9 @@ import xarray as xr
 from headlight.findings import labels_of, pieces_of
 from headlight.findings.candidates import of_template, unknown
 from headlight.findings.phrases import layer_list, listed, plural
+from headlight.findings.piece_text import INSIDE
 from headlight.findings.segment_sums import segment_sums
+from headlight.findings.token_names import split_words
 from headlight.views.headline import BarList, Headline, signed_bars
 from headlight.views.number_formats import signed
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
@@ -304,6 +306,9 @@ def _whole_heads(prediction: xr.Dataset) -> list[Part]:
     if first is not None:
         values[..., first] = 0.0
     tokens = told_apart(_labels(prediction, numbered=False))
+    if "token_other" not in prediction.coords:
+        for at, word in split_words(prediction, "token_text").items():
+            tokens[at] = f"{tokens[at].replace(f'“{INSIDE}', '“')} of “{word}”"
     kinds = prediction["kind"].values.astype(str)
     known = np.isfinite(prediction["head_direct"].values).any(-1)
     parts = []
