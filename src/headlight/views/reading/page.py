@@ -21,10 +21,17 @@ from headlight.views.reading.live_view import LiveView
 from headlight.views.reading.packing import pack
 from headlight.views.reading.pair_header import read_by_both
 from headlight.views.reading.unpacking import unpack
-from headlight.views.reading.weight_against_norm import WEIGHT_AND_NORM, opening_sentence
+from headlight.views.reading.weight_against_norm import opening_sentence
 from headlight.views.template import embedded_text, render
 from headlight.views.titles import text_title
-from headlight.vocabulary import ATTENTION, NUMBERING, ROLES, Measure, measure_table
+from headlight.vocabulary import (
+    ATTENTION,
+    NUMBERING,
+    ROLES,
+    WEIGHT_AND_NORM,
+    Measure,
+    measure_table,
+)
 
 PAGE = 5.0
 """Megabytes that a page may have."""

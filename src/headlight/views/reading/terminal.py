@@ -21,14 +21,16 @@ from headlight.findings.token_names import parked
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.number_formats import MISSING, decimal, whole_percent
 from headlight.views.parts import Table
-from headlight.views.reading.weight_against_norm import (
-    WEIGHT_AND_NORM,
-    opening_sentence,
-    shares_of_layer,
-)
+from headlight.views.reading.weight_against_norm import opening_sentence, shares_of_layer
 from headlight.views.terminal import terminal
 from headlight.views.titles import model_name
-from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
+from headlight.vocabulary import (
+    ATTENTION,
+    NUMBERING,
+    WEIGHT_AND_NORM,
+    measure as row_of,
+    measure_names,
+)
 
 SHOWN = 8
 """Number of heads that are shown by default."""

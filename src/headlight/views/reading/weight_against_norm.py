@@ -14,8 +14,6 @@ from headlight.result.kinds import split_kinds
 from headlight.views.number_formats import whole_percent
 from headlight.vocabulary import PER_HEAD, head_name, measure_table
 
-WEIGHT_AND_NORM = "Weight: what the softmax gives. Norm: the size of what is taken."
-"""Line below a title that names both."""
 _KIND_NAMES = {"encoder": "in the encoder", "decoder": "in the decoder", "cross": "cross-attention"}
 
 Shares = Float[np.ndarray, "head query key"]

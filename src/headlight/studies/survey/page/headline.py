@@ -27,7 +27,7 @@ from headlight.views.parts import Drawing
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.sentences import sentences_of, short_sentence
 from headlight.views.titles import Subject
-from headlight.vocabulary import NUMBERING
+from headlight.vocabulary import NUMBERING, WEIGHT_AND_NORM
 
 MOST_HEADS = 8
 """Number of heads of a list of bars."""
@@ -56,9 +56,11 @@ def headline(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> Headline:
     if conclusive:
         passage = passage_block(result, conclusive[0], pages)
         pictures = [*finding_pictures(result, conclusive[0]), *([passage] if passage else [])]
+    title = short_sentence(survey(result)[0])
+    terms = [WEIGHT_AND_NORM] if "weight" in title and "norm" in title else []
     return Headline(
-        title=short_sentence(survey(result)[0]),
-        read=" ".join([f"{Subject.from_result(result)}.", *read]),
+        title=title,
+        read=" ".join([f"{Subject.from_result(result)}.", *read, *terms]),
         pictures=pictures,
         kind="what all heads do · survey",
         opened=("highlights", "grid"),
