@@ -125,18 +125,13 @@ def split_words(result: xr.Dataset, tokens: str) -> dict[int, str]:
     inside = "" if any(piece.mark == BLANK for piece in pieces) else INSIDE
     words: list[list[int]] = []
     for at, piece in enumerate(pieces):
-        is_part = piece.mark == inside and at > 0 and pieces[at - 1].text.isalnum()
-        if is_part and piece.text.isalnum():
+        if at and piece.mark == inside and f"{pieces[at - 1].text}{piece.text}".isalnum():
             words[-1].append(at)
         else:
             words.append([at])
-    texts = [("".join(pieces[at].text for at in places), places) for places in words]
-    return {
-        at: printable(text)
-        for text, places in texts
-        if len(places) > 1 and len(text) <= LONGEST_WORD
-        for at in places
-    }
+    split = [places for places in words if len(places) > 1]
+    texts = {at: "".join(pieces[part].text for part in places) for places in split for at in places}
+    return {at: printable(text) for at, text in texts.items() if len(text) <= LONGEST_WORD}
 
 
 def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:

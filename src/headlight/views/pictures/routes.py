@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headlight.findings.phrases import percent
-from headlight.findings.route_tracing import Link, Ways, ways_to
+from headlight.findings.route_tracing import Link, ways_to
 from headlight.findings.routes import named_sources, strong_links
 from headlight.findings.token_names import parked, pieces_of
 from headlight.views.colours import series_styles
@@ -60,7 +60,7 @@ def routes_picture(
     for at in np.flatnonzero(ways.direct > 0).tolist():
         share = percent(ways.direct[at])
         axes.text(_x(at), ABOVE - 0.1, share, ha="center", va="bottom", fontsize=SMALL)
-    blue, orange = (series_styles()[name].light for name in ("weight", "norm"))
+    blue = series_styles()["weight"].light
     for at in np.flatnonzero(ways.passing.max(0) > 0).tolist():
         depths = np.arange(len(ways.passing))
         half = ways.passing[:, at] * ACROSS * 0.36
@@ -68,7 +68,6 @@ def routes_picture(
         axes.fill_betweenx(_y(depths, layers), _x(at) - half, _x(at) + half, color=ink, alpha=0.4)
     for link in ways.links:
         _draw(axes, link, layers, blue, is_strong=link in strong)
-    _squares(axes, routes, ways, least, orange)
     _name_links(axes, strong, layers)
     return figure
 
@@ -86,15 +85,6 @@ def _draw(axes: Axes, link: Link, layers: list[int], colour: str, *, is_strong: 
     x, y = [_x(link.source), _x(link.token)], [_y(depth, layers), _y(depth + 1, layers)]
     width, alpha = (1.5, 0.9) if is_strong else (0.5, 0.3)
     axes.plot(x, y, color=colour, linewidth=width + 8 * link.share, alpha=alpha, zorder=2)
-
-
-def _squares(axes: Axes, routes: xr.Dataset, ways: Ways, least: float, colour: str) -> None:
-    """Draw feed-forward layers that rewrite enough of the token in place."""
-    for depth, above in enumerate(ways.passing[1:]):
-        part = np.nan_to_num(routes["forward"].values[depth]) * above
-        for at in np.flatnonzero((part >= least) & (part > 0)).tolist():
-            y = _y(depth + 1, routes["layer"].values.tolist()) + 0.3 * UP
-            axes.plot(_x(at), y, "s", color=colour, markersize=3, zorder=3)
 
 
 def _name_links(axes: Axes, links: Sequence[Link], layers: list[int]) -> None:

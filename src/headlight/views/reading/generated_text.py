@@ -82,9 +82,7 @@ def headline(reading: xr.Dataset) -> Headline:
     first = frame.head(SHOWN)
     tokens = [f"{at + 1} “{token}”" for at, token in enumerate(first["token"])]
     values = dict(zip(tokens, first["probability"].tolist(), strict=True))
-    more = len(frame) - len(first)
-    note = f"{least} {plural(more, 'more token')}." if more else least
-    picture = BarList("Probability of each token", value_bars(values, percent), note)
+    picture = BarList("Probability of the first tokens", value_bars(values, percent), least)
     read = f"Read by {model_name(attributes)}; each time the most probable token comes next."
     return Headline(title, read, [picture], "generated text")
 

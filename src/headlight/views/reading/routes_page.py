@@ -11,7 +11,7 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import token_labels
-from headlight.findings.candidates import unsaid
+from headlight.findings.candidates import largest_said, unsaid
 from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.piece_text import INSIDE
 from headlight.findings.route_tracing import ways_to
@@ -74,7 +74,7 @@ def headline(routes: xr.Dataset) -> Headline:
     chosen, labels = shown(routes), labels_of(routes, "query_token")
     token, (title, traced) = chosen["token"], sentences(routes, **chosen)
     direct = ways_to(routes, **chosen).direct
-    order = [at for at in np.argsort(-direct, kind="stable").tolist() if at != token and direct[at]]
+    order = largest_said(direct, [token])
     values = {f"“{labels[token]}” itself": direct[token]}
     values |= {f"from “{labels[at]}”": direct[at] for at in order[:MOST_BARS]}
     if rest := order[MOST_BARS:]:

@@ -1,6 +1,6 @@
 """Places of a text at which weight and norm are furthest apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from headlight.findings import token_labels
-from headlight.findings.candidates import APART, last_word, unknown, unsaid
+from headlight.findings.candidates import APART, largest_said, last_word, unknown, unsaid
 from headlight.result.kinds import split_kinds
 from headlight.views.number_formats import whole_percent
 from headlight.vocabulary import PER_HEAD, head_name, measure_table
@@ -81,50 +81,33 @@ def opening_sentence(reading: xr.Dataset) -> str:
         return f"{who} is the first token: it sees nothing but itself."
     name = head_name(int(part["layer"].values[layer]), int(part["head"].values[head]))
     where = f"{name} ({_KIND_NAMES[kind]})" if len(kinds) > 1 else name
-    rows = {
-        measure: np.nan_to_num(shares_of_layer(part, measure, layer)[head, query])
-        for measure in ("weight", "norm")
-        if measure in part
-    }
-    return f"In {where}, {who} {_looks_and_takes(part, rows, own)}."
-
-
-def _looks_and_takes(part: xr.Dataset, rows: Mapping[str, NDArray[np.float64]], own: int) -> str:
-    """Return what a token looks at most, by its row of weights, and what it takes."""
-    top = int(np.argmax(rows["weight"]))
-    weight = float(rows["weight"][top])
-    looks = f"looks at {_key_name(part, top, own)} ({whole_percent(weight)}% of the weight)"
-    if "norm" not in rows:
-        return looks
-    norm = float(rows["norm"][top])
-    taken = f"{whole_percent(norm)}% of the norm"
-    others = _other_sources(part, rows["norm"], top, own)
-    if norm - weight <= -APART:
-        return f"{looks} but takes only {taken} from it{others}"
-    amount = "even more" if norm - weight >= APART else "about as much"
-    return f"{looks} and takes {amount}: {taken}{others}"
-
-
-def _other_sources(part: xr.Dataset, norm: NDArray[np.float64], top: int, own: int) -> str:
-    """Return what else a token takes much from: the largest other token, and itself."""
-    left_out = {top, own, *unsaid(part, "key")}
-    others = [at for at in range(len(norm)) if at not in left_out]
-    sources = [max(others, key=lambda at: float(norm[at]))] if others else []
-    if own not in (-1, top):
-        sources.append(own)
+    unknown_keys = unknown(part, "key_token")
+    names = [
+        "itself" if at == own else "an unknown token" if at in unknown_keys else f"“{label}”"
+        for at, label in enumerate(token_labels(part, "key"))
+    ]
+    weight = np.nan_to_num(shares_of_layer(part, "weight", layer)[head, query])
+    top = int(np.argmax(weight))
+    looks = f"In {where}, {who} looks at {names[top]} ({whole_percent(weight[top])}% of the weight)"
+    if "norm" not in part:
+        return f"{looks}."
+    norm = np.nan_to_num(shares_of_layer(part, "norm", layer)[head, query])
+    sources = largest_said(norm, [top, own, *unsaid(part, "key")])[:1]
+    sources += [own] if own not in (-1, top) else []
     shares = [
-        f"{whole_percent(float(norm[at]))}% {'' if rank else 'comes '}"
-        f"from {_key_name(part, at, own)}"
+        f"{whole_percent(norm[at])}% {'' if rank else 'comes '}from {names[at]}"
         for rank, at in enumerate(at for at in sources if norm[at] >= APART)
     ]
-    return f"; {' and '.join(shares)}" if shares else ""
+    taken = _taken(float(weight[top]), float(norm[top]))
+    return f"{looks} {taken}{'; ' if shares else ''}{' and '.join(shares)}."
 
 
-def _key_name(part: xr.Dataset, at: int, own: int) -> str:
-    if at == own:
-        return "itself"
-    is_unknown = at in unknown(part, "key_token")
-    return "an unknown token" if is_unknown else f"“{token_labels(part, 'key')[at]}”"
+def _taken(weight: float, norm: float) -> str:
+    """Return how much is taken from the token that gets most."""
+    taken = f"{whole_percent(norm)}% of the norm"
+    if norm - weight <= -APART:
+        return f"but takes only {taken} from it"
+    return f"and takes {'even more' if norm - weight >= APART else 'about as much'}: {taken}"
 
 
 def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]]:
