@@ -184,7 +184,7 @@ def _bars(result: xr.Dataset, answer: BesideChance) -> BarList:
     others = [name for name in by_map.index if name not in beside]
     kept = {*beside, *others[: BARS - len(beside)]}
     bars = value_bars(
-        {labels[name]: score for name, score in by_map.items() if name in kept},
+        {labels[str(name)]: score for name, score in by_map.items() if name in kept},
         answer.test.written,
         [labels[name] for name in BESIDE if name in labels],
         {labels[name]: "weight" if name == answer.name else "other" for name in kept},

@@ -105,7 +105,7 @@ function draw() {
     }
     made.push(drawn("polygon", { points: sides.flat().join(" "), fill: parked.includes(at) ? "url(#hatched)" : blue, "fill-opacity": at === state.token ? 0.4 : parked.includes(at) ? 1 : 0.28, "data-column": at }, undefined, `${quoted(at)}: ${percent(passing[0][at])} of ${quoted(state.token)} at the input`));
   }
-  made.push(...linkLines(ways, { across, down, thick, small, blue, card, black }));
+  made.push(...linkLines(ways, { across, down, thick, small, width, blue, card, black }));
   for (const { from: place, linked } of rows) for (const at of columns) {
     const part = (data.sums[place].forward[at] ?? 0) * passing[place + 1][at];
     if (!linked || part < state.least) continue;
@@ -128,7 +128,7 @@ function strongOf({ links, direct, most }) {
   return new Set(links.filter((link) => link.share >= half || first.includes(link)));
 }
 
-function linkLines(ways, { across, down, thick, small, blue, card, black }) {
+function linkLines(ways, { across, down, thick, small, width, blue, card, black }) {
   const { links, passing } = ways, strong = strongOf(ways), made = [], texts = [], placed = [];
   for (const link of [...links].sort((one, other) => strong.has(one) - strong.has(other) || other.share - one.share)) {
     const { place, to, from, share, heads } = link, aside = Math.sign(across.get(to) - across.get(from));
@@ -139,7 +139,7 @@ function linkLines(ways, { across, down, thick, small, blue, card, black }) {
     }, undefined, `layer ${layers[place]}: ${quoted(to)} takes ${fine(link.local)} of itself from ${quoted(from)}, which is ${fine(share)} of ${quoted(state.token)}: ${by}`));
     if (!strong.has(link)) continue;
     const name = heads.length ? headName(place, heads[0].head) : `L${layers[place]}`, text = small ? name : `${fine(share)} by ${name}${heads.length > 1 ? ` and ${heads.length - 1} more` : ""}`;
-    const long = 7 * text.length + 8, x = aside > 0 ? Math.max(2, x0 - 6 - long) : x0 + 6, y = y0 - 5;
+    const long = 7 * text.length + 8, x = aside > 0 ? Math.max(2, x0 - 6 - long) : Math.min(x0 + 6, width - 2 - long), y = y0 - 5;
     if (placed.some((other) => Math.abs(other.y - y) < 15 && x < other.x + other.long && other.x < x + long)) continue;
     placed.push({ x, y, long });
     texts.push(drawn("rect", { x, y: y - 11, width: long, height: 15, rx: 3, fill: card }));
