@@ -1,4 +1,7 @@
-"""Muon (Jordan et al. 2024) with matrices of one shape stacked, in a precision the device has."""
+"""Muon (Jordan et al. 2024) with matrices of one shape stacked, in a precision the device has.
+
+Beside it stands the schedule of the learning rate of what is trained with it.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,9 @@ class Muon(torch.optim.Optimizer):
         gradient: Tensor = parameter.grad
         buffer.lerp_(gradient, 1 - group["momentum"])
         return gradient.lerp(buffer, group["momentum"])
+
+
+def schedule(step: int, steps: int, warmup: int, decay: float) -> float:
+    """Linear warm-up, constant, linear decay to zero over the last `decay` share."""
+    tail = max(1, round(steps * decay))
+    return min(1.0, (step + 1) / warmup, max(0.0, (steps - step) / tail))

@@ -36,7 +36,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from muon import Muon
+from muon import Muon, schedule
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
 
@@ -261,12 +261,6 @@ def optimizers(model: BertForPreTraining, rate: float) -> list[torch.optim.Optim
             weight_decay=0.01,
         ),
     ]
-
-
-def schedule(step: int, steps: int, warmup: int, decay: float) -> float:
-    """Linear warm-up, constant, linear decay to zero over the last `decay` share."""
-    tail = max(1, round(steps * decay))
-    return min(1.0, (step + 1) / warmup, max(0.0, (steps - step) / tail))
 
 
 # ---------------------------------------------------------------- the run

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import story_texts
 import torch
-from muon import Muon
+from muon import Muon, schedule
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -284,12 +284,6 @@ def optimizers(model: LlamaForCausalLM, rate: float) -> list[torch.optim.Optimiz
             weight_decay=0.01,
         ),
     ]
-
-
-def schedule(step: int, steps: int, warmup: int, decay: float) -> float:
-    """Linear warm-up, constant, linear decay to zero over the last `decay` share."""
-    tail = max(1, round(steps * decay))
-    return min(1.0, (step + 1) / warmup, max(0.0, (steps - step) / tail))
 
 
 def processes() -> int:

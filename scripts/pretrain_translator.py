@@ -29,8 +29,8 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from muon import Muon
-from pretrain import save_checkpoint, schedule
+from muon import Muon, schedule
+from pretrain import save_checkpoint
 from tokenizers import (
     Tokenizer,
     decoders,

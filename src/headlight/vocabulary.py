@@ -108,6 +108,9 @@ MODEL_LABEL, CORPUS_LABEL = "model_label", "corpus_label"
 NUMBERING = "L4H7 is head 7 of layer 4; both are counted from 0, as in transformers."
 """Explanation of the names of heads, shown once wherever they are."""
 
+WEIGHT_AND_NORM = "Weight: what the softmax gives. Norm: the size of what is taken."
+"""Explanation of both, shown once below a title that names them."""
+
 Colour = Literal["blue", "orange", "purple", "green", "red"]
 Marker = Literal["circle", "square", "diamond", "triangle", "inverted triangle", "plus"]
 Need = Literal["input", "gradient", "attribution", "residual"]

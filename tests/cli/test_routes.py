@@ -21,7 +21,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_shows_the_largest_links_and_writes_all(headlight, bert, tmp_path):
     paths = {name: tmp_path / f"found.{name}" for name in ("html", "svg", "json", "nc")}
     code, said, _ = headlight(
-        "routes", TEXT, "--model", str(bert), "--token", "3", "--least", "0.02",
+        "routes", TEXT, "--model", str(bert), "--token", "3", "--least", "0.02", "--top", "50",
         "--html", str(paths["html"]), "--json", str(paths["json"]), "--out", str(paths["nc"]),
     )  # fmt: skip
     assert code == 0

@@ -1,11 +1,13 @@
 """Pieces are shown as the text that they stand for, whatever the vocabulary writes."""
 
 import pytest
+import xarray as xr
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import BertTokenizerFast, PreTrainedTokenizerFast
 
 from headlight.encode import piece_style
 from headlight.findings import piece_text
+from headlight.findings.token_names import split_words
 
 TEXT = "Mary\nsaid  thanks, and the naïve dog 🐶 barked.\n\tEnd"
 BLANKS = str.maketrans({"␣": " ", "↵": "\n", "⇥": "\t"})
@@ -99,3 +101,21 @@ def test_marks_and_blanks(piece, style, mark, text):
 
 def test_a_label_is_safe_for_a_terminal():
     assert piece_text("\x1b[31m", "wordpiece").label == "\\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    ("style", "tokens", "words"),
+    [
+        ("wordpiece", ["[CLS]", "out", "##ran", "it", "."], {1: "outran", 2: "outran"}),
+        ("byte-level", ["out", "ran", "Ġit", ",", "Ġand"], {0: "outran", 1: "outran"}),
+        (
+            "sentencepiece",
+            ["▁out", "ran", "▁it", "s"],
+            {0: "outran", 1: "outran", 2: "its", 3: "its"},
+        ),
+        ("sentencepiece", ["▁long", *"abcdefghijklmnopqrstuvwxyz01234"], {}),
+    ],
+)
+def test_pieces_of_a_split_word_know_it(style, tokens, words):
+    result = xr.Dataset(coords={"token_text": ("token", tokens)}, attrs={"pieces": style})
+    assert split_words(result, "token_text") == words

@@ -185,7 +185,7 @@ def test_the_command(headlight: Command, tmp_path: Path) -> None:
     made.tokenizer.save_pretrained(tmp_path / "model")
     code, out, said = headlight(
         "generate", TEXT, "--model", str(tmp_path / "model"), "--max-new-tokens", "3",
-        "--layers", "1", "--predict", "--html", str(tmp_path / "x.html"),
+        "--layers", "1", "--predict", "--top", "10", "--html", str(tmp_path / "x.html"),
     )  # fmt: skip
     assert code == 0, said
     assert f"goes on with “{TEXT}”" in out

@@ -64,6 +64,7 @@ def test_all_kinds_are_kept_and_shown(tmp_path):
     headings = ("Attention of the encoder", "Attention of the decoder", "Cross-attention, from the")
     assert [said.index(each) for each in headings] == sorted(map(said.index, headings))
     assert "cross L1H1" in said
+    assert " (cross-attention), “" in said.splitlines()[0]
     assert "cross L1H2" not in said, "its decoder has two heads, its encoder four"
 
 

@@ -86,6 +86,8 @@ def test_a_massive_activation_is_found_and_spoken_of():
         100,
         100,
     ]
+    of_nothing = result.assign(residual_highest=result["residual_highest"] * np.nan)
+    assert "massive activations" not in [each.kind for each in highlights(of_nothing)]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from headlight.findings import highlights, pieces_of
 from headlight.result.kinds import concat_kinds
 from headlight.views.reading.corpus_results import InCorpus
 from headlight.views.reading.packing import pack
+from headlight.views.reading.weight_against_norm import opening_sentence
 from headlight.views.result_page import result_page
 from long_cases import mostly_long
 from reading.test_generation import decoder
@@ -97,6 +98,18 @@ def test_what_few_rows_do_is_shown_and_not_ranked(show):
     assert "to the first token" in options
 
 
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_terminal_opens_with_the_title_of_the_page(show, kind):
+    reading = counted(reading_sample(3, 4, tuple("abcdefg")).assign_attrs(kind=kind))
+    said = show(reading, "#v=bars").text("#said").translate({0x2068: None, 0x2069: None})
+    numbers = re.compile(r"(\d+)%")
+    wanted = opening_sentence(reading)
+    assert numbers.sub("%", said) == numbers.sub("%", wanted)
+    # Cells of a page are rounded to a byte.
+    pairs = zip(numbers.findall(said), numbers.findall(wanted), strict=True)
+    assert all(abs(int(one) - int(other)) <= 1 for one, other in pairs)
+
+
 def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
     made = decoder().generate("the river keeps", max_new_tokens=3)
     shown = show(made.dataset, "#v=bars")
@@ -105,7 +118,7 @@ def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
     (share, *_) = shown.page.locator("#generated tbody td:nth-child(2)").all_inner_texts()
     begins = f"“\u2068{tokens[0]}\u2069” ({share}) comes after “\u2068keeps\u2069”. In "
     assert shown.text("#said").startswith(begins)
-    assert "goes on with “the river keeps”" in shown.text("header .subtitle")
+    assert "goes on with “the river keeps”" in shown.text("header h1")
     assert shown.page.locator("#bars .chosen").text_content() == "\u2068keeps\u2069"
     shown.page.click('#generated [data-row="2"]')
     assert shown.text("#said").startswith(f"“\u2068{tokens[2]}\u2069” (")
@@ -302,7 +315,7 @@ def test_the_first_token_is_never_the_first_picture_of_a_decoder(show):
     shown = show(decoder, "#v=bars")
     assert 0 not in bars(shown, "weight")
     assert shown.page.locator("#bars [data-hidden='0']").count() == 2
-    assert "hidden: " in shown.text("#parked")
+    assert "hatched, not drawn to scale: " in shown.text("#parked")
 
 
 @pytest.mark.long

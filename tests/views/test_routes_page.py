@@ -1,5 +1,6 @@
 """The page of routes, and what it draws from them."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from headlight.findings.route_tracing import ways_to
 from headlight.views.pictures import routes_picture, svg_text
-from headlight.views.reading.routes_page import findings, largest_parts, routes_page
+from headlight.views.reading.routes_page import findings, headline, largest_parts, routes_page
 from views.sample_routes import TOKENS, sample_routes
 
 
@@ -65,11 +66,25 @@ def test_widths_and_what_is_taken_add_up():
 
 def test_the_first_token_is_no_finding():
     first, traced = findings(sample_routes())
-    assert first.startswith("“dog” takes ")
-    assert first.endswith("is still its own word.")
+    assert re.match(r"After layer 5 “dog” is \d+% itself; \d+% came from “", first)
     assert "“The”" not in first
-    assert traced.startswith("After layer 5, ")
-    assert traced.endswith("comes from “The”.")
+    assert traced.startswith("Traced to the input, ")
+    assert traced.endswith("is “The”.")
+
+
+def test_the_head_that_is_named_brings_most():
+    routes = sample_routes()
+    ways, every = ways_to(routes, 9, least=0.02), ways_to(routes, 9, least=1e-9)
+    for source, link in ways.most.items():
+        to_it = [other for other in every.links if (other.token, other.source) == (9, source)]
+        assert link.heads[0][1] == max(share for other in to_it for _, share in other.heads)
+
+
+def test_bars_of_the_headline_add_up():
+    routes = sample_routes()
+    bars = headline(routes).pictures[0].bars
+    assert bars[0].label == "“dog” itself"
+    assert sum(int(bar.value.rstrip("%")) for bar in bars) == pytest.approx(100, abs=4)
 
 
 def test_a_page_keeps_the_largest_parts():
@@ -100,7 +115,6 @@ def test_a_picture_draws_the_ways():
     routes = sample_routes()
     text = svg_text(routes_picture(routes, 10, least=0.02))
     links = ways_to(routes, 10, least=0.02, hidden=[0]).links
-    assert links
-    for link in links:
-        assert f"L{link.layer}H{link.heads[0][0]}" in text
-    assert "“dog”, after layer 5: links of at least 2.0%" in text
+    largest = max(links, key=lambda link: link.share)
+    assert f"L{largest.layer}H{largest.heads[0][0]}" in text
+    assert "How much of “dog”, after layer 5, came straight from each token" in text

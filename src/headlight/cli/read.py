@@ -232,7 +232,7 @@ def read(
     top: Annotated[int, typer.Option(min=1, help="Links shown per head.")] = 3,
     all_heads: Annotated[
         bool,
-        typer.Option("--all-heads", help="Show all heads, not the 20 that stand out."),
+        typer.Option("--all-heads", help="Show all heads, not the 8 that stand out."),
     ] = False,
     page: PageOptions = NO_PAGE,
     compare: CompareOptions = ALONE,

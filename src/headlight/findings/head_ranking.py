@@ -57,8 +57,23 @@ def _behaviours(result: xr.Dataset) -> pandas.DataFrame:
     return pandas.DataFrame(rows, columns=["behaviour", "also", "meaning"])
 
 
+def _ranking_row(result: xr.Dataset, behaviour: str) -> Statistic:
+    """Return the row of a behaviour, after refusing one that cannot rank heads in these texts."""
+    if behaviour not in head_scores():
+        raise UnknownNameError("behaviour", behaviour, _known(result))
+    row = statistic(behaviour)
+    if rests_on_few(result, row) and (counted := count_rows(result, row)) and counted[0]:
+        raise UsageError(
+            f"in these texts {plural(counted[0], 'row')} of attention can do {behaviour!r}, and "
+            f"heads are ranked from {row.min_rows} on; survey more texts."
+        )
+    if why := why_of_tokens(result, row):
+        raise UsageError(f"heads are not ranked by {behaviour!r} of these texts, in which {why}.")
+    return row
+
+
 @refusing_incomplete()
-def heads(  # noqa: C901 - each branch is a refusal
+def heads(
     result: xr.Dataset,
     behaviour: str | None = None,
     *,
@@ -94,15 +109,8 @@ def heads(  # noqa: C901 - each branch is a refusal
         raise UsageError("this result holds several kinds of attention; select one of them.")
     if behaviour is None:
         return _behaviours(result)
-    if behaviour not in head_scores():
-        raise UnknownNameError("behaviour", behaviour, _known(result))
-    row = statistic(behaviour)
+    row = _ranking_row(result, behaviour)
     is_applicable = applies(result, row) and (row.rest or not without_first)
-    if rests_on_few(result, row) and (counted := count_rows(result, row)) and counted[0]:
-        raise UsageError(
-            f"in these texts {plural(counted[0], 'row')} of attention can do {behaviour!r}, and "
-            f"heads are ranked from {row.min_rows} on; survey more texts."
-        )
     columns: dict[str, NDArray[np.float64]] = {}
     names = []
     for measure in measures_of(result, row) if is_applicable else ():
@@ -111,8 +119,6 @@ def heads(  # noqa: C901 - each branch is a refusal
         ends = {"": numbers.value, "_low": numbers.low, "_high": numbers.high}
         columns |= {f"{names[-1]}{end}": values for end, values in ends.items()}
     first = by or next(iter(names), "")
-    if why := why_of_tokens(result, row):
-        raise UsageError(f"heads are not ranked by {behaviour!r} of these texts, in which {why}.")
     if all(np.isnan(columns[name]).all() for name in names):
         rest = " without the first token" if without_first else ""
         raise UsageError(f"this result does not say how much heads do {behaviour!r}{rest}.")

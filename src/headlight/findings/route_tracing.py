@@ -40,7 +40,8 @@ class Ways:
             last row after the last layer; each row adds up to 1.
         direct: Share that the chosen token takes from each token in any layer; its own share is
             what it never took from another.
-        most: Largest link to the chosen token, by the token that it takes from.
+        most: Link to the chosen token whose first head brings most, by the token that it takes
+            from.
     """
 
     links: list[Link]
@@ -89,11 +90,16 @@ def ways_to(
             link = Link(layers[place], to, source, share, by)
             if share >= least and source not in hidden:
                 links.append(link)
-            if to == token and (source not in most or share > most[source].share):
+            if to == token and (source not in most or _first(link) > _first(most[source])):
                 most[source] = link
         own_share *= 1 - float(taken[place, token].sum())
     direct[token] = own_share
     return Ways(links, passing, direct, most)
+
+
+def _first(link: Link) -> float:
+    """Return the share that the first head of a link brings; 0 where none is kept."""
+    return link.heads[0][1] if link.heads else 0.0
 
 
 def shares_taken(routes: xr.Dataset) -> Float[np.ndarray, "layer query key"]:

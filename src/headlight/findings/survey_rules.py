@@ -150,9 +150,9 @@ def _massive(result: xr.Dataset) -> Evidence | None:
     share = estimates(result, "residual_massive", ("layer",))
     most = share.value > thresholds.MOST
     layers = _layers_with(result, most)
-    if not layers:
-        return None
     highest = observed(result, "residual_highest", ("layer",))
+    if not layers or not np.isfinite(highest).any():
+        return None
     at = int(np.nanargmax(highest))
     numbers = {
         name: float(observed(result, f"residual_{name}", ("layer",))[at])

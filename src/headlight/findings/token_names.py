@@ -7,8 +7,12 @@ import numpy as np
 import xarray as xr
 
 from headlight.errors import UsageError
-from headlight.findings.piece_text import INSIDE, PieceText, piece_text
+from headlight.files import printable
+from headlight.findings.piece_text import BLANK, INSIDE, PieceText, piece_text
 from headlight.vocabulary import CATEGORIES
+
+LONGEST_WORD = 30
+"""Letters of a word at most."""
 
 
 def pieces_of(result: xr.Dataset, tokens: str) -> list[PieceText]:
@@ -106,6 +110,28 @@ def _joined(pieces: Sequence[str], word: str, first: int) -> range | None:
         if not word.startswith(text):
             break
     return None
+
+
+def split_words(result: xr.Dataset, tokens: str) -> dict[int, str]:
+    """Return, by the place of each piece of a word that is split, the whole word.
+
+    A run of letters longer than `LONGEST_WORD`, as where no blanks part words, is not one.
+
+    Args:
+        result: See `pieces_of`.
+        tokens: Coordinate of the tokens, as of `labels_of`.
+    """
+    pieces = pieces_of(result, tokens)
+    inside = "" if any(piece.mark == BLANK for piece in pieces) else INSIDE
+    words: list[list[int]] = []
+    for at, piece in enumerate(pieces):
+        if at and piece.mark == inside and f"{pieces[at - 1].text}{piece.text}".isalnum():
+            words[-1].append(at)
+        else:
+            words.append([at])
+    split = [places for places in words if len(places) > 1]
+    texts = {at: "".join(pieces[part].text for part in places) for places in split for at in places}
+    return {at: printable(text) for at, text in texts.items() if len(text) <= LONGEST_WORD}
 
 
 def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:

@@ -1,6 +1,6 @@
 """Headline of a page: the answer as its title, and the pictures that show just that."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
@@ -84,23 +84,32 @@ class Headline:
 
 
 def value_bars(
-    values: Mapping[str, float],
+    values: Mapping[str, float] | Iterable[tuple[str, float]],
     written: Callable[[float], str],
     references: Collection[str] = (),
-    series: str = "weight",
+    series: str | Mapping[str, str] = "weight",
+    longest: float | None = None,
 ) -> list[ValueBar]:
     """Return numbers as bars in their order, the largest of full length; none if negative.
 
     Args:
-        values: Numbers by the labels of the bars.
+        values: Numbers by the labels of the bars; where a label is there twice, pairs of both.
         written: Function that makes text of a number.
         references: Labels of the bars that others are held against.
-        series: Measure whose colour they have.
+        series: Measure whose colour they have; of several, by the labels of the bars.
+        longest: Number of a bar of full length; by default the largest.
     """
-    longest = max([0.0, *values.values()]) or 1.0
+    rows = [*values.items()] if isinstance(values, Mapping) else [*values]
+    longest = longest or max([0.0, *(value for _, value in rows)]) or 1.0
     return [
-        ValueBar(label, written(value), max(value, 0.0) / longest, series, label in references)
-        for label, value in values.items()
+        ValueBar(
+            label,
+            written(value),
+            max(value, 0.0) / longest,
+            series if isinstance(series, str) else series[label],
+            label in references,
+        )
+        for label, value in rows
     ]
 
 

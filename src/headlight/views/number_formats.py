@@ -58,9 +58,9 @@ def two_decimals(value: float) -> str:
     return MISSING if not math.isfinite(value) else true_minus(f"{value:.2f}")
 
 
-def signed(value: float) -> str:
-    """Return a difference with two decimals: ``+0.31``."""
-    return MISSING if not math.isfinite(value) else true_minus(f"{value:+.2f}")
+def signed(value: float, digits: int = 2) -> str:
+    """Return a difference with its sign and these decimals, two by default: ``+0.31``."""
+    return MISSING if not math.isfinite(value) else true_minus(f"{value:+.{digits}f}")
 
 
 def rank_text(value: float) -> str:

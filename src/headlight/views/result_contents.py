@@ -92,6 +92,7 @@ def headline(
     result: xr.Dataset,
     all_sections: Sequence[Section] | None = None,
     pages: PassagePages = NO_PAGES,
+    said: Sequence[str] | None = None,
 ) -> Headline | None:
     """Return the answer of a result and what shows it; None where nothing is found.
 
@@ -102,6 +103,7 @@ def headline(
         result: Result of any study; of several kinds of attention the first speaks.
         all_sections: Sections of the page, where they are known.
         pages: Pages of texts from which the report of a survey shows passages.
+        said: Findings, where they are known.
 
     Raises:
         UnknownNameError: It is the result of no study.
@@ -113,7 +115,7 @@ def headline(
         own: Headline | None = answer(_without_intervals_of_too_few(part), *page_arguments)
         if own is not None:
             return _of_kind_named(own, part)
-    said = findings(result)
+    said = findings(result) if said is None else said
     if not said:
         return None
     all_sections = sections(result) if all_sections is None else all_sections

@@ -63,14 +63,15 @@ def study_page(
     attributes, read = result.attrs, what_was_read(result)
     parts = split_for_display(result)
     all_sections = sections(result, pages) if all_sections is None else all_sections
+    said = findings(result)
     return section_page(
         SectionPage(
             title=str(attributes.get("title", attributes["stage"])),
             introduction=_introduced(result),
             read=read.sentence,
             cautions=read.cautions,
-            findings=findings(result),
-            headline=headline(result, all_sections, pages),
+            findings=said,
+            headline=headline(result, all_sections, pages, said),
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             sections=all_sections,

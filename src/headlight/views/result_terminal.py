@@ -30,8 +30,9 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     """
     parts, is_survey = split_for_display(result), result.attrs.get("stage") == "survey"
     # Sections make the pictures of a page, of which a terminal shows none.
-    read, answer = what_was_read(result), headline(result, [])
-    sentences = [] if is_survey else findings(result)  # the survey's own table says them
+    read, sentences = what_was_read(result), [] if is_survey else findings(result)
+    # The survey's own table says its findings.
+    answer = headline(result, [], said=None if is_survey else sentences)
     if answer and sentences:
         first = sentences[0]
         if title_of(first) == INTERVAL.sub("", answer.title):

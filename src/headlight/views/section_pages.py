@@ -197,7 +197,6 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
         "choice": picture.choice,
         # As an image: ids of two SVGs in one page would clash, and nothing in an image runs.
         "drawing": b64encode(svg.encode()).decode(),
-        "panels": int(panels[1]) if panels else 1,
         "grow": 1 if _BARS in tag else _GROW[bool(panels and int(panels[1]) > 1)],
         "columns": columns[1] if columns else "",
         # Matplotlib writes points, 72 to the inch; a browser has 96 pixels to it.

@@ -21,7 +21,7 @@ from headlight.findings.faithfulness import (
 )
 from headlight.findings.phrases import listed, percent, plural
 from headlight.views.axis_ranges import round_domain
-from headlight.views.headline import BarList, Headline, ValueBar
+from headlight.views.headline import BarList, Headline, value_bars
 from headlight.views.parts import (
     By,
     Columns,
@@ -183,18 +183,12 @@ def _bars(result: xr.Dataset, answer: BesideChance) -> BarList:
     beside = [name for name in by_map.index if name == answer.name or name in BESIDE]
     others = [name for name in by_map.index if name not in beside]
     kept = {*beside, *others[: BARS - len(beside)]}
-    longest = max(0.0, float(by_map.max())) or 1.0
-    bars = [
-        ValueBar(
-            labels[str(name)],
-            answer.test.written(score),
-            max(score, 0.0) / longest,
-            "weight" if name == answer.name else "other",
-            is_reference=name in BESIDE,
-        )
-        for name, score in by_map.items()
-        if name in kept
-    ]
+    bars = value_bars(
+        {labels[str(name)]: score for name, score in by_map.items() if name in kept},
+        answer.test.written,
+        [labels[name] for name in BESIDE if name in labels],
+        {labels[name]: "weight" if name == answer.name else "other" for name in kept},
+    )
     notes = []
     if answer.question == "comprehensiveness":
         settings = settings_of(result)

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headlight.findings.route_tracing import Link, Ways, ways_to
+from headlight.findings.phrases import percent
+from headlight.findings.route_tracing import Link, ways_to
+from headlight.findings.routes import named_sources, strong_links
 from headlight.findings.token_names import parked, pieces_of
 from headlight.views.colours import series_styles
 from headlight.views.pictures.label_placing import Box, text_width
@@ -18,7 +20,7 @@ from headlight.vocabulary import head_name
 ACROSS, UP = 0.55, 0.32
 LEFT, RIGHT, ABOVE, BELOW = 0.6, 0.4, 0.6, 1.05
 """Inches: from token to token, from layer to layer, and around."""
-_LONGEST, _MOST_NAMES, _TITLE = 14, 60, 90
+_LONGEST, _TITLE = 14, 90
 
 
 @picture
@@ -39,10 +41,8 @@ def routes_picture(
         LEFT + ACROSS * len(tokens) + RIGHT, ABOVE + UP * (len(layers) + 1) + BELOW
     )
     after = layers[-1] if layer is None else layer
-    title = shortened(
-        f"“{tokens[token]}”, after layer {after}: links of at least {least:.1%}", _TITLE
-    )
-    axes.text(LEFT, 0.25, title, fontweight="bold")
+    title = f"How much of “{tokens[token]}”, after layer {after}, came straight from each token"
+    axes.text(LEFT, 0.25, shortened(title, _TITLE), fontweight="bold")
     for depth, name in enumerate(["input", *(f"L{layer}" for layer in layers)]):
         axes.text(LEFT - 0.1, _y(depth, layers), name, ha="right", va="center", color=QUIET)
     for at, text in enumerate(tokens):
@@ -56,16 +56,19 @@ def routes_picture(
             fontweight="bold" if at == token else "normal",
         )
     ways = ways_to(routes, token, layer, least=least, hidden=parked(routes, "query"))
-    blue, orange = (series_styles()[name].light for name in ("weight", "norm"))
+    strong = strong_links(ways, named_sources(routes, ways, token))
+    for at in np.flatnonzero(ways.direct > 0).tolist():
+        share = percent(ways.direct[at])
+        axes.text(_x(at), ABOVE - 0.1, share, ha="center", va="bottom", fontsize=SMALL)
+    blue = series_styles()["weight"].light
     for at in np.flatnonzero(ways.passing.max(0) > 0).tolist():
         depths = np.arange(len(ways.passing))
         half = ways.passing[:, at] * ACROSS * 0.36
         ink = blue if at == token else QUIET
         axes.fill_betweenx(_y(depths, layers), _x(at) - half, _x(at) + half, color=ink, alpha=0.4)
     for link in ways.links:
-        _draw(axes, link, layers, blue)
-    _squares(axes, routes, ways, least, orange)
-    _name_links(axes, ways.links if len(ways.links) <= _MOST_NAMES else [], layers)
+        _draw(axes, link, layers, blue, is_strong=link in strong)
+    _name_links(axes, strong, layers)
     return figure
 
 
@@ -77,19 +80,11 @@ def _y(depth: Any, layers: list[int]) -> Any:
     return ABOVE + UP * (len(layers) - depth)
 
 
-def _draw(axes: Axes, link: Link, layers: list[int], colour: str) -> None:
+def _draw(axes: Axes, link: Link, layers: list[int], colour: str, *, is_strong: bool) -> None:
     depth = layers.index(link.layer)
     x, y = [_x(link.source), _x(link.token)], [_y(depth, layers), _y(depth + 1, layers)]
-    axes.plot(x, y, color=colour, linewidth=0.7 + 8 * link.share, alpha=0.8, zorder=2)
-
-
-def _squares(axes: Axes, routes: xr.Dataset, ways: Ways, least: float, colour: str) -> None:
-    """Draw feed-forward layers that rewrite enough of the token in place."""
-    for depth, above in enumerate(ways.passing[1:]):
-        part = np.nan_to_num(routes["forward"].values[depth]) * above
-        for at in np.flatnonzero((part >= least) & (part > 0)).tolist():
-            y = _y(depth + 1, routes["layer"].values.tolist()) + 0.3 * UP
-            axes.plot(_x(at), y, "s", color=colour, markersize=3, zorder=3)
+    width, alpha = (1.5, 0.9) if is_strong else (0.5, 0.3)
+    axes.plot(x, y, color=colour, linewidth=width + 8 * link.share, alpha=alpha, zorder=2)
 
 
 def _name_links(axes: Axes, links: Sequence[Link], layers: list[int]) -> None:
@@ -107,4 +102,4 @@ def _name_links(axes: Axes, links: Sequence[Link], layers: list[int]) -> None:
             continue
         written.append(box)
         text = axes.text(x, y, head + more, ha="center", va="center", fontsize=SMALL, zorder=4)
-        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85})
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.6})

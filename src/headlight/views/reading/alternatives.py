@@ -6,7 +6,7 @@ import xarray as xr
 
 from headlight.findings import pieces_of
 from headlight.findings.phrases import percent
-from headlight.views.headline import BarList, Headline, ValueBar
+from headlight.views.headline import BarList, Headline, value_bars
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
 from headlight.views.titles import model_name, shortened, text_title
@@ -76,11 +76,8 @@ def _bars(result: xr.Dataset) -> BarList:
     labels = [piece.label for piece in pieces_of(result, "query_token")]
     moved = result["total_variation"].max("alternative").values
     largest = [at for at in np.argsort(-moved, kind="stable").tolist() if moved[at] > 0]
-    bars = [
-        ValueBar(f"{at} {labels[at]}", percent(float(moved[at])), float(moved[at] / moved.max()))
-        for at in sorted(largest[:MOST_BARS])
-    ]
-    return BarList("Weight that moves, by the attending token", bars)
+    values = {f"{at} {labels[at]}": float(moved[at]) for at in sorted(largest[:MOST_BARS])}
+    return BarList("Weight that moves, by the attending token", value_bars(values, percent))
 
 
 def summary(result: xr.Dataset) -> Summary:

@@ -20,7 +20,7 @@ from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.segment_sums import sums_of
 from headlight.findings.token_names import note_of_places, special
 from headlight.settings.flow import METHODS, foremost
-from headlight.views.headline import BarList, Headline, ValueBar
+from headlight.views.headline import BarList, Headline, value_bars
 from headlight.views.number_formats import percent_text
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
@@ -176,17 +176,9 @@ def headline(result: xr.Dataset) -> Headline:
         total = sum(source.share for source in rest)
         shown = [*shown, _Source(plural(len(rest), "smaller source"), total, is_named=False)]
     own = _Source(f"“{token}” itself", _own_share(result, name))
-    longest = max(source.share for source in (own, *shown))
-    bars = [
-        ValueBar(
-            source.name,
-            percent(source.share),
-            source.share / longest,
-            "norm",
-            is_reference=at == 0 or at > BARS,
-        )
-        for at, source in enumerate([own, *shown])
-    ]
+    values = {source.name: source.share for source in (own, *shown)}
+    references = [own.name, *(source.name for source in shown[BARS:])]
+    bars = value_bars(values, percent, references, "norm")
     title = _title(result)
     said = " ".join([title, *(bar.label for bar in bars)])
     picture = BarList(f"{after(result)}: what “{token}” is made of", bars, _others(result, name))

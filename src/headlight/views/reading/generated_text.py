@@ -6,8 +6,9 @@ import xarray as xr
 
 from headlight.findings import pieces_of, token_labels
 from headlight.findings.candidates import largest_said, unsaid
-from headlight.findings.phrases import plural
+from headlight.findings.phrases import percent, plural
 from headlight.result.kinds import split_kinds
+from headlight.views.headline import BarList, Headline, value_bars
 from headlight.views.parts import Section, Table
 from headlight.views.reading.weight_against_norm import shares_of_layer
 from headlight.views.titles import last_message, model_name, shortened
@@ -15,6 +16,9 @@ from headlight.vocabulary import CONTRIBUTION
 
 NAMED = 3
 """Tokens that a row of a generated text names."""
+
+SHOWN = 12
+"""Tokens that have a bar on a terminal, the first ones."""
 
 ASIDE = "set aside:"
 """Name of the sum over tokens that are no word of the text, or get most for want of others."""
@@ -71,12 +75,24 @@ def sections(reading: xr.Dataset) -> list[Section]:
     return [Section("generated", table.caption, tables=[table])]
 
 
+def headline(reading: xr.Dataset) -> Headline:
+    """Return the generated text as the title, and how probable each of its tokens was."""
+    frame, attributes = generated(reading), reading.attrs
+    title, least = findings(reading)
+    first = frame.head(SHOWN)
+    tokens = [f"{at + 1} “{token}”" for at, token in enumerate(first["token"])]
+    values = dict(zip(tokens, first["probability"].tolist(), strict=True))
+    picture = BarList("Probability of the first tokens", value_bars(values, percent), least)
+    read = f"Read by {model_name(attributes)}; each time the most probable token comes next."
+    return Headline(title, read, [picture], "generated text")
+
+
 def findings(reading: xr.Dataset) -> list[str]:
     """Return the generated text, and the token that was least certain."""
     frame, attributes = generated(reading), reading.attrs
     least = frame.iloc[int(frame["probability"].to_numpy().argmin())]
     prompt = shortened(last_message(attributes) or str(attributes["text"]), 60)
-    answer = str(attributes["answer"]).replace("\n", "↵")
+    answer = str(attributes["answer"]).strip(" ").replace("\n", "↵")
     return [
         f"{model_name(attributes)} goes on with “{prompt}”: “{answer}”.",
         f"Least certain of {plural(len(frame), 'token')}: “{least['token']}”, with a probability "

@@ -21,9 +21,17 @@ from headlight.views.reading.live_view import LiveView
 from headlight.views.reading.packing import pack
 from headlight.views.reading.pair_header import read_by_both
 from headlight.views.reading.unpacking import unpack
+from headlight.views.reading.weight_against_norm import opening_sentence
 from headlight.views.template import embedded_text, render
 from headlight.views.titles import text_title
-from headlight.vocabulary import ATTENTION, NUMBERING, ROLES, Measure, measure_table
+from headlight.vocabulary import (
+    ATTENTION,
+    NUMBERING,
+    ROLES,
+    WEIGHT_AND_NORM,
+    Measure,
+    measure_table,
+)
 
 PAGE = 5.0
 """Megabytes that a page may have."""
@@ -87,10 +95,14 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
     read = [attributes.get("text", ""), attributes.get("pair") or ""]
     texts += [second[name] for name in ("text", "pair") if second and second[name] not in read]
     pairwise = [row for row in measure_table() if row.pairwise]
+    title = " / ".join(part for part in texts if part) or "A reading"
     sentence, same = read_by_both(attributes, second) if second else ("", True)
     return render(
         "reading.html",
-        title=" / ".join(part for part in texts if part) or "A reading",
+        title=title,
+        opening=(not second and opening_sentence(reading)) or title,
+        names_both={"weight", "norm"} <= set(reading),
+        weight_and_norm=WEIGHT_AND_NORM,
         attributes=attributes,
         notes=notes_of_reading(reading),
         generated=_generated(reading),

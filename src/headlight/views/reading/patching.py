@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.views.headline import BarList, Headline, ValueBar
-from headlight.views.number_formats import MINUS
+from headlight.views.headline import BarList, Headline, value_bars
+from headlight.views.number_formats import MINUS, signed
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
-from headlight.views.reading.prediction import asked, signed
+from headlight.views.reading.prediction import DIGITS, asked
 from headlight.views.reading.prediction_answer import different_words, target_label
 from headlight.views.titles import model_name, shortened, text_title
 from headlight.vocabulary import head_name
@@ -55,14 +55,14 @@ def findings(result: xr.Dataset) -> list[str]:
     sentences = [
         title(result),
         f"{model_name(attributes)} reads “{text}” and “{other}”.",
-        f"{asked(result)}: the {what} is {signed(float(result['score']))} against "
-        f"{signed(float(result['other_score']))}.",
+        f"{asked(result)}: the {what} is {signed(float(result['score']), DIGITS)} against "
+        f"{signed(float(result['other_score']), DIGITS)}.",
     ]
     named = frame[frame["of the difference"].abs() >= LEAST].head(3)
     parts = [
-        f"{head_name(int(row['layer']), int(row['head']))} {signed(row['output'])} "
+        f"{head_name(int(row['layer']), int(row['head']))} {signed(row['output'], DIGITS)} "
         f"({100 * row['of the difference']:+.0f}%; with its pattern alone "
-        f"{signed(row['pattern alone'])})".replace("-", MINUS)
+        f"{signed(row['pattern alone'], DIGITS)})".replace("-", MINUS)
         for row in named.to_dict("records")
     ]
     if parts:
@@ -122,7 +122,7 @@ def _bars(result: xr.Dataset) -> list[BarList]:
         for layer, head in zip(frame["layer"], frame["head"], strict=True)
     ]
     by_output, by_weights = frame["of the difference"], frame["pattern alone"] / difference
-    largest = float(max(by_output.abs().max(), by_weights.abs().max()))
+    largest = float(max(0.0, by_output.max(), by_weights.max()))
     lists = {
         "Difference gone with the head's output of the other text": (by_output, "norm"),
         "With its attention weights alone": (by_weights, "weight"),
@@ -131,10 +131,7 @@ def _bars(result: xr.Dataset) -> list[BarList]:
     return [
         BarList(
             caption,
-            [
-                ValueBar(name, _share(share), abs(share) / largest, series)
-                for name, share in zip(names, shares, strict=True)
-            ],
+            value_bars(zip(names, shares, strict=True), _share, series=series, longest=largest),
             note,
         )
         for (caption, (shares, series)), note in zip(lists.items(), notes, strict=True)

@@ -10,9 +10,11 @@ import xarray as xr
 from headlight.findings import labels_of, pieces_of
 from headlight.findings.candidates import of_template, unknown
 from headlight.findings.phrases import layer_list, listed, plural
+from headlight.findings.piece_text import INSIDE
 from headlight.findings.segment_sums import segment_sums
+from headlight.findings.token_names import split_words
 from headlight.views.headline import BarList, Headline, signed_bars
-from headlight.views.number_formats import MINUS
+from headlight.views.number_formats import signed
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
 from headlight.views.reading import prediction_answer
@@ -40,6 +42,8 @@ _KINDS = {
     "other": "other",
     "bias": "bias",
 }
+DIGITS = 3
+"""Decimals of parts of a logit in sentences."""
 _DIRECT, _TOTAL = "directly", "through later layers"
 
 
@@ -203,14 +207,14 @@ def findings(prediction: xr.Dataset) -> list[str]:
     ]
     if other := _compare_text(prediction):
         sentences.append(
-            f"{asked(prediction)}: {what} is {signed(logit)} beside that after "
+            f"{asked(prediction)}: {what} is {signed(logit, DIGITS)} beside that after "
             f"“{shortened(other, 60)}”; the probability of “{target_label(prediction)}” is "
             f"{float(attributes['probability']):.3g} against "
             f"{float(attributes['compare_probability']):.3g}. All numbers are differences."
         )
     else:
         sentences.append(
-            f"{asked(prediction)}: {what} is {signed(logit)}; the probability of "
+            f"{asked(prediction)}: {what} is {signed(logit, DIGITS)}; the probability of "
             f"“{target_label(prediction)}” is {float(attributes['probability']):.3g}."
         )
     sentences += [*_largest_token(prediction), *_largest_component(prediction)]
@@ -302,6 +306,9 @@ def _whole_heads(prediction: xr.Dataset) -> list[Part]:
     if first is not None:
         values[..., first] = 0.0
     tokens = told_apart(_labels(prediction, numbered=False))
+    if "token_other" not in prediction.coords:
+        for at, word in split_words(prediction, "token_text").items():
+            tokens[at] = f"{tokens[at].replace(f'“{INSIDE}', '“')} of “{word}”"
     kinds = prediction["kind"].values.astype(str)
     known = np.isfinite(prediction["head_direct"].values).any(-1)
     parts = []
@@ -363,15 +370,15 @@ def _largest_token(prediction: xr.Dataset) -> list[str]:
     others = others if len(others) else tokens
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
     where = f"Beside {listed(beside)}" if beside else "Of the text"
-    part = f"{where}, the largest part is that of “{row['token']}” ({signed(row['sum'])})"
+    part = f"{where}, the largest part is that of “{row['token']}” ({signed(row['sum'], DIGITS)})"
     total = _biases(prediction)
-    biases = f"; all biases together add {signed(total)}" if total else ""
+    biases = f"; all biases together add {signed(total, DIGITS)}" if total else ""
     if first is None:
         return [f"{part}{biases}."]
     sink = tokens.iloc[first]
     return [
         f"{part}; the first, “{sink['token']}”, which heads attend to for want of others, adds "
-        f"{signed(sink['sum'])}{biases}."
+        f"{signed(sink['sum'], DIGITS)}{biases}."
     ]
 
 
@@ -381,13 +388,14 @@ def _largest_component(prediction: xr.Dataset) -> list[str]:
     if not len(components):
         return []
     row = components.iloc[0]
-    number, name = signed(row["direct"]), row["component"]
+    number, name = signed(row["direct"], DIGITS), row["component"]
     sentence = f"Directly, of components the largest part is that of {name} ({number})"
     if len(heads):
         row = heads.iloc[0]
         name = head_name(int(row["layer"]), int(row["head"]))
         sentence += (
-            f", of single heads that of {name} from “{row['token']}” ({signed(row['direct'])})"
+            f", of single heads that of {name} from “{row['token']}” "
+            f"({signed(row['direct'], DIGITS)})"
         )
     return [f"{sentence}."]
 
@@ -396,17 +404,12 @@ def left_out(values: pd.Series, what: str) -> list[str]:
     """Return the number of values that a picture leaves out, and their sum; nothing if none."""
     if not len(values):
         return []
-    return [f"{plural(len(values), what)} ({signed(values.sum())} together)"]
+    return [f"{plural(len(values), what)} ({signed(values.sum(), DIGITS)} together)"]
 
 
 def with_left_out(label: str, parts: Sequence[str]) -> str:
     """Return the label of an axis, with what the picture leaves out below it."""
     return "\n".join([label, *(f"left out: {part}" for part in parts)])
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """Return a number with its sign and these digits behind the point, three by default."""
-    return f"{value:+.{digits}f}".replace("-", MINUS)
 
 
 def summary(prediction: xr.Dataset) -> Summary:
@@ -430,12 +433,13 @@ def sections(prediction: xr.Dataset) -> list[Section]:
     order = _tokens(prediction)[0]
     first = first_of_decoder(prediction)
     total = _biases(prediction)
-    apart, set_aside = "", [f"all biases ({signed(total)} together)"] if total else []
+    apart, set_aside = "", [f"all biases ({signed(total, DIGITS)} together)"] if total else []
     if first is not None:
         sink = _tokens(prediction)[0].iloc[first]
-        set_aside.insert(0, f"the first token, “{sink['token']}” ({signed(sink['sum'])})")
+        added = signed(sink["sum"], DIGITS)
+        set_aside.insert(0, f"the first token, “{sink['token']}” ({added})")
         apart = (
-            f" The first token, “{sink['token']}”, adds {signed(sink['sum'])}, as heads attend to "
+            f" The first token, “{sink['token']}”, adds {added}, as heads attend to "
             "it for want of others; it stands in the table, and not among the bars."
         )
         order = order.drop(index=first, errors="ignore")

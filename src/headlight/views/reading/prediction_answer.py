@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +13,7 @@ import xarray as xr
 from headlight.files import printable
 from headlight.findings import piece_text
 from headlight.findings.phrases import listed
-from headlight.views.headline import BarList, ValueBar
+from headlight.views.headline import BarList, value_bars
 from headlight.views.number_formats import MINUS, MISSING
 from headlight.views.titles import model_name, shortened, text_title
 
@@ -322,27 +321,22 @@ def bars(prediction: xr.Dataset) -> BarList:
         what = f"{name} rather than “{target_label(prediction, 'against')}”, of the two,"
     if "compare_text" in prediction.attrs:
         rows = zip(_names_of_texts(prediction), _probabilities(prediction), strict=True)
-        return BarList(f"{what} in each text", _scaled([*rows]))
+        return BarList(f"{what} in each text", value_bars(dict(rows), chance))
     frame = word_frame(prediction)
     if not len(frame):
         return BarList("", [])
     largest = frame["change"].abs().nlargest(DRAWN).index
     drawn = frame.loc[sorted(largest)].sort_values("probability", kind="stable")
-    rows_of_words = [
-        (f"without {row['word']}", float(row["probability"])) for row in drawn.to_dict("records")
-    ]
-    scaled = _scaled([*rows_of_words, ("with all words", _probability(prediction))])
-    reference = replace(scaled[-1], is_reference=True)
+    values = {
+        f"without {row['word']}": float(row["probability"]) for row in drawn.to_dict("records")
+    }
+    whole = "with all words"
+    values[whole] = _probability(prediction)
     return BarList(
         f"{what} when a word is left out",
-        [*scaled[:-1], reference],
+        value_bars(values, chance, [whole]),
         " ".join(_notes(prediction, frame, drawn)),
     )
-
-
-def _scaled(rows: Sequence[tuple[str, float]]) -> list[ValueBar]:
-    highest = max(value for _, value in rows) or 1.0
-    return [ValueBar(label, chance(value), value / highest) for label, value in rows]
 
 
 def _notes(prediction: xr.Dataset, frame: pd.DataFrame, drawn: pd.DataFrame) -> list[str]:

@@ -11,28 +11,31 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import token_labels
-from headlight.findings.candidates import unsaid
-from headlight.findings.phrases import listed
+from headlight.findings.candidates import largest_said, unsaid
+from headlight.findings.phrases import listed, percent, plural
 from headlight.findings.piece_text import INSIDE
 from headlight.findings.route_tracing import ways_to
 from headlight.findings.routes import routes as sentences
 from headlight.findings.segment_sums import sums_of
-from headlight.findings.token_names import parked, pieces_of
+from headlight.findings.token_names import labels_of, note_of_places, parked, pieces_of
 from headlight.findings.what_was_read import notes_of_reading
+from headlight.views.headline import BarList, Headline, value_bars
 from headlight.views.page_scripts import joined_script
 from headlight.views.parts import Section, Table
 from headlight.views.provenance import provenance
 from headlight.views.reading.format import deflated
 from headlight.views.reading.json_format import versions_of
 from headlight.views.template import embedded, render
-from headlight.views.titles import text_title
-from headlight.vocabulary import head_name
+from headlight.views.titles import model_name, shortened, text_title
+from headlight.vocabulary import NUMBERING, head_name
 
 MOST_PARTS = 60_000
 """Parts of heads in a page, which are some 12 bytes each."""
 MODULES = ("bytes", "svg", "ways", "routes")
 NAMED, MOST_CHANGES = 3, 20
 """Changes that a sentence names, and that a table shows."""
+MOST_BARS = 6
+"""Tokens that have a bar of their own."""
 SUMS = ("residual", "bias", "forward")
 
 
@@ -44,12 +47,13 @@ def routes_page(routes: xr.Dataset) -> str:
     """
     largest = largest_parts(routes, MOST_PARTS)
     least = float(largest.attrs["least"])
-    heading, *more = findings(routes)
+    answer = headline(routes)
     return render(
         "routes.html",
         title=f"Routes of “{text_title(routes.attrs)}”",
-        heading=heading,
-        more=more,
+        headline=answer,
+        traced=sentences(routes, **shown(routes))[1],
+        more=_compared(routes),
         notes=notes_of_reading(routes),
         provenance=provenance(routes.attrs),
         data=embedded(_data(largest, least) | _opened(largest)),
@@ -65,19 +69,43 @@ def shown(routes: xr.Dataset) -> dict[str, Any]:
     }
 
 
+def headline(routes: xr.Dataset) -> Headline:
+    """Return of what the shown token is made as the title, and bars of what came from each."""
+    chosen, labels = shown(routes), labels_of(routes, "query_token")
+    token, (title, traced) = chosen["token"], sentences(routes, **chosen)
+    direct = ways_to(routes, **chosen).direct
+    order = largest_said(direct, [token])
+    values = {f"“{labels[token]}” itself": direct[token]}
+    values |= {f"from “{labels[at]}”": direct[at] for at in order[:MOST_BARS]}
+    if rest := order[MOST_BARS:]:
+        values[f"from {plural(len(rest), 'other token')}"] = direct[rest].sum()
+    set_aside = [f"from “{labels[at]}”" for at in unsaid(routes, "query")]
+    bars = value_bars(values, percent, set_aside)
+    note = " ".join([traced, *_compared(routes)])
+    picture = BarList(f"“{labels[token]}” after layer {chosen['layer']}", bars, note)
+    read = f"{model_name(routes.attrs)} reads “{shortened(text_title(routes.attrs), 80)}”."
+    places = note_of_places(routes, "query_token", " ".join([title, *values]))
+    return Headline(title, f"{read} {NUMBERING}{places}", [picture], "routes of one text")
+
+
 def findings(routes: xr.Dataset) -> list[str]:
     """Return what the token takes from others, and what it is made of at the input."""
-    of_links = sentences(routes, **shown(routes))
+    return [*sentences(routes, **shown(routes)), *_compared(routes)]
+
+
+def _compared(routes: xr.Dataset) -> list[str]:
+    """Return which heads take more or less than in the other text; nothing without one."""
+    if "compare_text" not in routes.attrs:
+        return []
     rows = changes(routes, unsaid(routes, "query"))[:NAMED].to_dict("records")
     named = [
         f"{row['head']} takes {100 * abs(row['difference']):.1f} points "
         f"{'more' if row['difference'] > 0 else 'less'} from “{row['takes from']}”"
         for row in rows
     ]
-    if "compare_text" in routes.attrs and not named:
-        return [*of_links, "No kept part of the token differs from that in the other text."]
-    other = f"Beside “{routes.attrs.get('compare_text', '')}”: {listed(named)}."
-    return [*of_links, other] if named else of_links
+    if not named:
+        return ["No kept part of the token differs from that in the other text."]
+    return [f"Beside “{routes.attrs['compare_text']}”: {listed(named)}."]
 
 
 def changes(routes: xr.Dataset, hidden: Sequence[int] = ()) -> pd.DataFrame:

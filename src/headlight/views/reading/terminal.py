@@ -12,6 +12,7 @@ from rich.text import Text
 
 from headlight.catalogue.statistics import MIN_ROWS
 from headlight.errors import UnknownNameError
+from headlight.files import printable
 from headlight.findings import equal_to_weight, name_of, observed, token_labels
 from headlight.findings.candidates import APART, candidates, is_understood, unsaid
 from headlight.findings.phrases import plural
@@ -20,11 +21,18 @@ from headlight.findings.token_names import parked
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.number_formats import MISSING, decimal, whole_percent
 from headlight.views.parts import Table
-from headlight.views.reading.weight_against_norm import shares_of_layer
+from headlight.views.reading.weight_against_norm import opening_sentence, shares_of_layer
 from headlight.views.terminal import terminal
-from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
+from headlight.views.titles import model_name
+from headlight.vocabulary import (
+    ATTENTION,
+    NUMBERING,
+    WEIGHT_AND_NORM,
+    measure as row_of,
+    measure_names,
+)
 
-SHOWN = 20
+SHOWN = 8
 """Number of heads that are shown by default."""
 OFTEN = 0.25
 """The share of the rows from which on it is said that they give most to a special token."""
@@ -35,7 +43,9 @@ _COMMON = ("cls", "sep", "first")
 def reading_terminal(
     reading: xr.Dataset, measure: str, top: int, *, all_heads: bool = False
 ) -> RenderableType:
-    """Return the strongest links of a reading by head, or by layer where a measure has no heads.
+    """Return the sentence of the page, and the strongest links by head.
+
+    Where a measure has no heads, links are shown by layer.
 
     If there are many heads, those are shown that stand out most from the others. Links to special
     tokens, and in a decoder to the first, are counted. Several kinds of attention stand one below
@@ -54,6 +64,11 @@ def reading_terminal(
     if measure not in available:
         raise UnknownNameError("measure", measure, available)
     blocks: list[RenderableType] = []
+    if sentence := opening_sentence(reading):
+        terms = f" {WEIGHT_AND_NORM}" if "of the norm" in sentence else ""
+        read = f"Read by {model_name(reading.attrs)}.{terms}"
+        blocks += [Text(printable(sentence), style="bold"), Text(printable(read), style="dim")]
+        blocks.append(Text())
     for part in split_for_display(reading):
         kind = str(part.attrs.get("kind", ""))
         if MULTI_KIND in part.attrs or kind == "cross":

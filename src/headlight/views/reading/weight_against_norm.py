@@ -8,8 +8,13 @@ import xarray as xr
 from jaxtyping import Float
 from numpy.typing import NDArray
 
-from headlight.findings.candidates import last_word, unsaid
-from headlight.vocabulary import PER_HEAD, measure_table
+from headlight.findings import token_labels
+from headlight.findings.candidates import APART, largest_said, last_word, unknown, unsaid
+from headlight.result.kinds import split_kinds
+from headlight.views.number_formats import whole_percent
+from headlight.vocabulary import PER_HEAD, head_name, measure_table
+
+_KIND_NAMES = {"encoder": "in the encoder", "decoder": "in the decoder", "cross": "cross-attention"}
 
 Shares = Float[np.ndarray, "head query key"]
 
@@ -49,6 +54,60 @@ def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
     if len(hidden) < len(row):
         row[hidden] = 0
     return (layer, head), (query, largest_cell(row[None])[1])
+
+
+def opening_sentence(reading: xr.Dataset) -> str:
+    """Return the sentence that the page of a reading opens with; empty without weights.
+
+    It says what the last word looks at in the head where weight and norm are furthest apart, and
+    what it takes; of a translator, in its cross-attention.
+
+    Args:
+        reading: Reading of one kind of attention, or of several.
+    """
+    kinds = split_kinds(reading)
+    kind = "cross" if "cross" in kinds else next(iter(kinds))
+    part = kinds[kind]
+    if "weight" not in part:
+        return ""
+    (layer, head), (query, _) = most_misleading(part)
+    who = f"“{token_labels(part, 'query')[query]}”"
+    if query in unknown(part, "query_token"):
+        return (
+            f"{who} is unknown to the tokenizer, and looks to the model like all other such tokens."
+        )
+    own = -1 if kind == "cross" else int(part["query"].values[query])
+    if kind == "decoder" and own == 0:
+        return f"{who} is the first token: it sees nothing but itself."
+    name = head_name(int(part["layer"].values[layer]), int(part["head"].values[head]))
+    where = f"{name} ({_KIND_NAMES[kind]})" if len(kinds) > 1 else name
+    unknown_keys = unknown(part, "key_token")
+    names = [
+        "itself" if at == own else "an unknown token" if at in unknown_keys else f"“{label}”"
+        for at, label in enumerate(token_labels(part, "key"))
+    ]
+    weight = np.nan_to_num(shares_of_layer(part, "weight", layer)[head, query])
+    top = int(np.argmax(weight))
+    looks = f"In {where}, {who} looks at {names[top]} ({whole_percent(weight[top])}% of the weight)"
+    if "norm" not in part:
+        return f"{looks}."
+    norm = np.nan_to_num(shares_of_layer(part, "norm", layer)[head, query])
+    sources = largest_said(norm, [top, own, *unsaid(part, "key")])[:1]
+    sources += [own] if own not in (-1, top) else []
+    shares = [
+        f"{whole_percent(norm[at])}% {'' if rank else 'comes '}from {names[at]}"
+        for rank, at in enumerate(at for at in sources if norm[at] >= APART)
+    ]
+    taken = _taken(float(weight[top]), float(norm[top]))
+    return f"{looks} {taken}{'; ' if shares else ''}{' and '.join(shares)}."
+
+
+def _taken(weight: float, norm: float) -> str:
+    """Return how much is taken from the token that gets most."""
+    taken = f"{whole_percent(norm)}% of the norm"
+    if norm - weight <= -APART:
+        return f"but takes only {taken} from it"
+    return f"and takes {'even more' if norm - weight >= APART else 'about as much'}: {taken}"
 
 
 def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]]:

@@ -25,6 +25,10 @@ function sharesOf(measure, query, layer, head) {
 /** The word of two readings that has other pieces in each, and begins at a place. */
 const swappedAt = (side, place) => partOf(state.kind)[side].swapped?.find(({ places }) => places[0] === place);
 
+/** The head in a sentence; of several kinds of attention with its kind. */
+const KINDS = { encoder: "in the encoder", decoder: "in the decoder", cross: "cross-attention" };
+const where = (layer, head) => `In ${headName(layer, head)}${Object.keys(header.kinds).length > 1 ? ` (${KINDS[state.kind]})` : ""}, `;
+
 /** A token in quotes, with its place where another reads alike; `##` of what goes on with a word. */
 export function quoted(side, place) {
   const word = swappedAt(side, place);
@@ -46,9 +50,9 @@ function sentence(query, layer, head) {
   const weight = sharesOf("weight", query, layer, head), norm = sharesOf("norm", query, layer, head), own = ownKey(query), { keys, floor } = partOf(state.kind), name = (at) => (at === own ? "itself" : keys.unknown.includes(at) ? "an unknown token" : quoted("keys", at));
   const who = quoted("queries", query), strange = ofUnknown(query);
   if (strange) return { parts: strange };
-  if (!weight) return { parts: [[`In ${headName(layer, head)}, ${who}`]] };
+  if (!weight) return { parts: [[`${where(layer, head)}${who}`]] };
   if (state.kind === "decoder" && own === 0) return { parts: [[`${who} is the first token: it sees nothing but itself.`]] };
-  const top = largest(weight, []), parts = [[`In ${headName(layer, head)}, ${who} looks at ${name(top)} (`], [`${percent(weight[top])} of the weight`, "by-weight"]];
+  const top = largest(weight, []), parts = [[`${where(layer, head)}${who} looks at ${name(top)} (`], [`${percent(weight[top])} of the weight`, "by-weight"]];
   if (!norm) return { parts: [...parts, [")."]] };
   const gap = norm[top] - weight[top], less = gap <= -floor, takes = gap >= floor ? "and takes even more" : less ? "but takes only" : "and takes about as much";
   parts.push([less ? `) ${takes} ` : `) ${takes}: `], [`${percent(norm[top])} of the norm`, "by-norm"]);
@@ -76,8 +80,8 @@ function change(query, layer, head) {
   const sides = one && two ? [one, two] : pair("weight"), { queries, keys, floor } = partOf(state.kind);
   if (!sides[0] || !sides[1] || queries.of[query] !== "both") return { parts: [[`Two readings: ${headName(layer, head)}, ${who}${queries.of[query] === "both" ? "" : ", which one of them lacks"}.`]] };
   const [before, after] = sides.map(byWord), what = one && two ? ["norm", "by-norm"] : ["weight", "by-weight"], far = before.map((value, at) => Math.abs(value - after[at])), key = largest(far, keys.unsaid);
-  if (!(far[key] >= floor)) return { parts: [[`In ${headName(layer, head)}, ${who} takes about as much from each token in both.`]], key, far: far[key] ?? 0 };
-  return { parts: [[`In ${headName(layer, head)}, ${who} takes ${after[key] > before[key] ? "more" : "less"} from ${key === ownKey(query) ? "itself" : quoted("keys", key)} in the second: `], [`${percent(after[key])} against ${percent(before[key])} of the ${what[0]}`, what[1]], ["."]], key, far: far[key] };
+  if (!(far[key] >= floor)) return { parts: [[`${where(layer, head)}${who} takes about as much from each token in both.`]], key, far: far[key] ?? 0 };
+  return { parts: [[`${where(layer, head)}${who} takes ${after[key] > before[key] ? "more" : "less"} from ${key === ownKey(query) ? "itself" : quoted("keys", key)} in the second: `], [`${percent(after[key])} against ${percent(before[key])} of the ${what[0]}`, what[1]], ["."]], key, far: far[key] };
 }
 
 const said = (query, layer, head) => (header.second ? change : sentence)(query, layer, head);
@@ -87,7 +91,7 @@ function drawChip(sides) {
   chip.hidden = !hidden.length || !sides.weight || Boolean(header.picture && state.view === "bars");
   if (chip.hidden) return;
   const sum = (values) => percent(hidden.reduce((total, at) => total + values[at], 0)), names = hidden.length > 2 ? `${hidden.length} special tokens` : hidden.map((at) => quoted("keys", at)).join(" and ");
-  chip.replaceChildren(`${names} ${shown ? "shown" : "hidden"}: `, build("b", { class: "by-weight" }, `${sum(sides.weight)} of the weight`), ...(sides.norm ? [", ", build("b", { class: "by-norm" }, `${sum(sides.norm)} of the norm`)] : []), ` · ${shown ? "hide" : "show"}`);
+  chip.replaceChildren(`${names} ${state.view === "bars" ? (shown ? "drawn to scale" : "hatched, not drawn to scale") : shown ? "shown" : "hidden"}: `, build("b", { class: "by-weight" }, `${sum(sides.weight)} of the weight`), ...(sides.norm ? [", ", build("b", { class: "by-norm" }, `${sum(sides.norm)} of the norm`)] : []), ` · ${state.view === "bars" ? (shown ? "hatch" : "draw to scale") : shown ? "hide" : "show"}`);
 }
 
 /** How a bar is drawn: to scale as far as the scale goes; what is beyond it is broken, and still the higher the more it is. */
@@ -188,7 +192,7 @@ async function drawOthers(query) {
   byId("others-box").hidden = !told.length;
   byId("others").replaceChildren(...told.map(({ layer, head, parts }) => {
     const row = build("tr"), button = build("button", { type: "button", "data-layer": layer, "data-head": head }, headName(layer, head)), cell = build("td");
-    cell.append(...spans(parts).map((each, at) => { if (!at) each.textContent = each.textContent.replace(/^In L\d+H\d+, /, ""); return each; }));
+    cell.append(...spans(parts).map((each, at) => { if (!at) each.textContent = each.textContent.replace(/^In L\d+H\d+[^,]*, /, ""); return each; }));
     row.append(build("td", {}, button), cell);
     return row;
   }));

@@ -2,7 +2,8 @@
 import { build, said } from "./head_numbers.js";
 import { drawn } from "./svg.js";
 
-const WIDE = 640, HIGH = 420, LEFT = 76, BELOW = 44, EDGE = 14;
+/** On a phone a narrower sheet, whose words are not made small. */
+const WIDE = matchMedia("(max-width: 700px)").matches ? 380 : 640, HIGH = 420, LEFT = 76, BELOW = 44, EDGE = 14;
 
 // All numbers of heads: a name for the address, a label, a unit, the values.
 export function axes(all) {

@@ -5,7 +5,7 @@ import { sharesOf, waysTo } from "./ways.js";
 
 const data = JSON.parse(document.getElementById("routes").textContent);
 const { tokens, layers, parked, unsaid, least: kept } = data, DEPTH = layers.length, SIZE = tokens.length;
-const BAND = 13, MOST_LINKS_NAMED = 70, MOST_HEADS = 8, TILTED = 58, NARROWEST = 30;
+const BAND = 13, MOST_HEADS = 8, TILTED = 58, NARROWEST = 30;
 const element = (id) => document.getElementById(id), graph = element("graph");
 const state = { token: data.token, layer: data.layer, least: Math.max(data.shown, kept), parked: false };
 const headName = (place, head) => `L${layers[place]}H${head}`;
@@ -22,16 +22,20 @@ function bySegment(values) {
   return sums.size ? ` By segment: ${listed([...sums].map(([name, share]) => `${name} ${percent(share)}`))}.` : "";
 }
 
-/** The sentences of `headlight.findings.piece_text`, of what is chosen. */
+/** Places of the tokens that the title names. */
+const namedOf = (direct) => largest(direct).filter((at) => at !== state.token && !unsaid.includes(at) && direct[at] >= 0.02).slice(0, 3);
+
+/** The sentences of `headlight.findings.routes`, of what is chosen. */
 function tell({ links, passing, direct, most }) {
-  const { token, layer } = state, others = (values, least) => largest(values).filter((at) => at !== token && !unsaid.includes(at) && values[at] >= least);
-  const by = (at) => { const first = most.get(at)?.heads[0]; return first ? ` (most by ${headName(most.get(at).place, first.head)})` : ""; };
-  const takes = others(direct, 0.02).slice(0, 3).map((at, rank) => `${percent(direct[at])} from ${quoted(at)}${rank < 2 ? by(at) : ""}`);
-  element("said").textContent = `${quoted(token)} takes ${listed(takes) || "little from other words"}; ${percent(direct[token])} is still its own word.`;
+  const { token, layer } = state;
+  const by = (at) => { const first = most.get(at)?.heads[0]; return first ? ` (largest part by ${headName(most.get(at).place, first.head)})` : ""; };
+  const takes = namedOf(direct).map((at, rank) => `${percent(direct[at])} ${rank ? "" : "came "}from ${quoted(at)}${rank < 2 ? by(at) : ""}`);
+  element("said").textContent = `After layer ${layers[layer - 1]} ${quoted(token)} is ${percent(direct[token])} itself; ${listed(takes) || "little came from other words"}.`;
   const ends = parked.filter((at) => at !== token), sum = (values, places) => places.reduce((total, at) => total + values[at], 0);
-  const inputs = others(passing[0], 1e-12).slice(0, 2).map((at) => `${percent(passing[0][at])} is the input ${quoted(at)}`);
-  if (ends.length) inputs.push(`${percent(sum(passing[0], ends))} comes from ${listed(ends.map(quoted))}`);
-  element("traced").textContent = layer ? `After layer ${layers[layer - 1]}, with what those tokens had taken before: ${listed(inputs)}.${bySegment(passing[0])}` : "";
+  const inputs = largest(passing[0]).filter((at) => at !== token && !unsaid.includes(at) && passing[0][at] > 0).slice(0, 2).map((at) => `${percent(passing[0][at])} is ${quoted(at)}`);
+  if (ends.length) inputs.push(`${percent(sum(passing[0], ends))} is ${listed(ends.map(quoted))}`);
+  element("traced").textContent = `Traced to the input, through what those tokens had taken: ${listed(inputs)}.${bySegment(passing[0])}`;
+  element("legend").textContent = `Percentages: how much of ${quoted(token)} came straight from each token. The largest links are named; orange: feed-forward layers.`;
   element("hidden").hidden = !ends.length;
   element("hidden").textContent = `${listed(ends.map(quoted))} ${state.parked ? "shown" : "hidden"}: ${percent(sum(direct, ends))} directly, ${percent(sum(passing[0], ends))} in all · ${state.parked ? "hide" : "show"}`;
   const shown = links.filter((link) => link.to === token).reduce((total, { share }) => total + share, 0), hidden = state.parked ? 0 : sum(direct, ends);
@@ -74,7 +78,7 @@ function draw() {
   for (const button of element("sentence").children) button.setAttribute("aria-pressed", String(Number(button.dataset.token) === state.token));
   const frame = graph.parentElement, room = frame.clientWidth, small = room < 600, left = small ? 26 : 44, right = small ? 22 : 30;
   const columns = columnsOf(ways, room - left - right), without = (data.causal ? state.token + 1 : SIZE) - columns.length, wide = Math.max(small ? 22 : NARROWEST, (room - left - right) / Math.max(columns.length, 3)), tilted = wide < TILTED;
-  const rows = rowsOf(links), many = rows.filter(({ linked }) => linked).length, above = tilted ? 92 : 50, below = tilted ? 92 : 46;
+  const rows = rowsOf(links), many = rows.filter(({ linked }) => linked).length, above = tilted ? 92 : 50, below = tilted ? 72 : 28;
   const free = Math.max(small ? 330 : 300, Math.min(720, innerHeight - frame.getBoundingClientRect().top - scrollY - 24)) - above - below - (rows.length - many) * BAND;
   const tall = Math.max(19, Math.min(64, free / Math.max(many, 1))), width = left + wide * columns.length + right, height = above + below + many * tall + (rows.length - many) * BAND;
   const across = new Map(columns.map((at, place) => [at, left + wide * (place + 0.5)])), down = new Array(state.layer + 1), thick = Math.min(0.72 * wide, 60);
@@ -101,15 +105,15 @@ function draw() {
     }
     made.push(drawn("polygon", { points: sides.flat().join(" "), fill: parked.includes(at) ? "url(#hatched)" : blue, "fill-opacity": at === state.token ? 0.4 : parked.includes(at) ? 1 : 0.28, "data-column": at }, undefined, `${quoted(at)}: ${percent(passing[0][at])} of ${quoted(state.token)} at the input`));
   }
-  made.push(...linkLines(ways, { across, down, thick, small, blue, card, black, quiet }));
+  made.push(...linkLines(ways, { across, down, thick, small, width, blue, card, black }));
   for (const { from: place, linked } of rows) for (const at of columns) {
     const part = (data.sums[place].forward[at] ?? 0) * passing[place + 1][at];
     if (!linked || part < state.least) continue;
     const broad = Math.max(3, part * thick);
     made.push(drawn("rect", { x: across.get(at) - broad / 2, y: down[place + 1] + 3, width: broad, height: 3, rx: 1, fill: orange, "data-way": "forward" }, undefined, `the feed-forward layer of layer ${layers[place]} is ${percent(data.sums[place].forward[at])} of ${quoted(at)} then`));
   }
-  for (const at of columns) made.push(...names(at, across.get(at), { above, foot: y, height, tilted, direct, input: passing[0], chosen, quiet, blue, black }));
-  made.push(...[[small ? 10 : above - 4, "↓ taken from it, directly"], [height - 4, "↑ traced back to the input"]].map(([at, text]) => drawn("text", { x: 6, y: at, fill: quiet, "font-size": 11 }, text)));
+  for (const at of columns) made.push(...names(at, across.get(at), { above, foot: y, tilted, direct, chosen, quiet, blue, black }));
+  made.push(drawn("text", { x: left - 6, y: y + 14, "text-anchor": "end", fill: quiet, "font-size": 11 }, small ? "in" : "input"));
   for (const [name, value] of Object.entries({ xmlns: graph.namespaceURI, viewBox: `0 0 ${width} ${height}`, width, height })) graph.setAttribute(name, value);
   graph.replaceChildren(...made);
   if (without) element("drawn").textContent += `; ${without} ${without > 1 ? "tokens have" : "token has"} no link and no column`;
@@ -118,35 +122,38 @@ function draw() {
   element("layer").value = state.layer;
 }
 
-function linkLines({ links, passing }, { across, down, thick, small, blue, card, black, quiet }) {
-  const made = [], texts = [], placed = [];
-  for (const link of [...links].sort((one, other) => other.share - one.share)) {
+/** The links that are stressed and named: the largest of each token in the title, and those half as large as the largest of all. */
+function strongOf({ links, direct, most }) {
+  const half = Math.max(...links.map(({ share }) => share)) / 2, first = namedOf(direct).map((at) => most.get(at));
+  return new Set(links.filter((link) => link.share >= half || first.includes(link)));
+}
+
+function linkLines(ways, { across, down, thick, small, width, blue, card, black }) {
+  const { links, passing } = ways, strong = strongOf(ways), made = [], texts = [], placed = [];
+  for (const link of [...links].sort((one, other) => strong.has(one) - strong.has(other) || other.share - one.share)) {
     const { place, to, from, share, heads } = link, aside = Math.sign(across.get(to) - across.get(from));
     const x0 = across.get(from), y0 = down[place], x1 = across.get(to) - aside * passing[place + 1][to] * thick * 0.45, y1 = down[place + 1] + 2, bend = (x1 - x0) * 0.45;
     const by = heads.map(({ head, share: part }) => `${headName(place, head)} ${fine(part)}`).join(", ") || "small parts of heads";
     made.push(drawn("path", {
-      d: `M${x0} ${y0}C${x0 + 0.6 * bend} ${y0 - (y0 - y1) * 0.55} ${x1 - bend} ${y1} ${x1} ${y1}`, fill: "none", stroke: blue, "stroke-opacity": 0.75, "stroke-width": (Math.max(1, share * thick) + 0.6).toFixed(1), "data-way": "attention",
+      d: `M${x0} ${y0}C${x0 + 0.6 * bend} ${y0 - (y0 - y1) * 0.55} ${x1 - bend} ${y1} ${x1} ${y1}`, fill: "none", stroke: blue, "stroke-opacity": strong.has(link) ? 0.9 : 0.25, "stroke-width": (Math.max(1, share * thick) + (strong.has(link) ? 1.4 : 0)).toFixed(1), "data-way": "attention",
     }, undefined, `layer ${layers[place]}: ${quoted(to)} takes ${fine(link.local)} of itself from ${quoted(from)}, which is ${fine(share)} of ${quoted(state.token)}: ${by}`));
-    const name = heads.length ? `${headName(place, heads[0].head)}${heads.length > 1 && !small ? ` +${heads.length - 1}` : ""}` : `L${layers[place]}`, text = small ? name : `${name} ${fine(share)}`;
-    const long = 8 * text.length + 6, x = aside > 0 ? x0 - 5 - long : x0 + 5, y = y0 - 5;
-    if (links.length > MOST_LINKS_NAMED || (small && texts.length > 8) || x < 0 || placed.some((other) => Math.abs(other.y - y) < 12 && x < other.x + other.long && other.x < x + long)) continue;
+    if (!strong.has(link)) continue;
+    const name = heads.length ? headName(place, heads[0].head) : `L${layers[place]}`, text = small ? name : `${fine(share)} by ${name}${heads.length > 1 ? ` and ${heads.length - 1} more` : ""}`;
+    const long = 7 * text.length + 8, x = aside > 0 ? Math.max(2, x0 - 6 - long) : Math.min(x0 + 6, width - 2 - long), y = y0 - 5;
+    if (placed.some((other) => Math.abs(other.y - y) < 15 && x < other.x + other.long && other.x < x + long)) continue;
     placed.push({ x, y, long });
-    const label = drawn("text", { x: aside > 0 ? x0 - 5 : x0 + 5, y, "text-anchor": aside > 0 ? "end" : "start", "font-size": 11, "font-weight": 600, fill: black, stroke: card, "stroke-width": 5, "stroke-linejoin": "round", "paint-order": "stroke", "data-head": name }, name);
-    if (!small) label.append(drawn("tspan", { fill: quiet, "font-weight": 400 }, ` ${fine(share)}`));
-    texts.push(label);
+    texts.push(drawn("rect", { x, y: y - 11, width: long, height: 15, rx: 3, fill: card }));
+    texts.push(drawn("text", { x: x + long / 2, y, "text-anchor": "middle", "font-size": 11, "font-weight": 600, fill: black, "data-head": name }, text));
   }
   return [...made, ...texts];
 }
 
-/** The name of a column and its share, above and below. */
-function names(at, x, { above, foot, height, tilted, direct, input, chosen, quiet, blue, black }) {
+/** The name of a column above and below, and the share that came straight from it. */
+function names(at, x, { above, foot, tilted, direct, chosen, quiet, blue, black }) {
   const one = at === state.token, dim = parked.includes(at), text = tokens[at].length > 12 ? `${tokens[at].slice(0, 11)}…` : tokens[at];
   const name = (y, up) => drawn("text", { ...(tilted ? { transform: `translate(${x + (up ? -2 : 4)} ${y}) rotate(-48)`, "text-anchor": up ? "start" : "end" } : { x, y, "text-anchor": "middle" }), "font-size": tilted ? 12 : 13.5, "font-weight": one ? 700 : 400, fill: one ? chosen : dim ? quiet : black, "data-token": at }, text);
-  const share = (y, value, fill) => drawn("text", { x, y, "text-anchor": "middle", "font-size": 11, "font-weight": 600, fill }, tilted ? `${Math.round(100 * value)}%` : percent(value));
-  return [
-    name(tilted ? above - 24 : 18, true), share(tilted ? above - 9 : 34, direct[at], one ? chosen : dim ? quiet : blue),
-    share(foot + 14, input[at], dim ? quiet : black), name(tilted ? foot + 30 : foot + 31, false),
-  ];
+  const share = drawn("text", { x, y: tilted ? above - 9 : 35, "text-anchor": "middle", "font-size": tilted ? 11 : 12, "font-weight": 700, fill: one ? chosen : dim ? quiet : blue }, tilted ? `${Math.round(100 * direct[at])}%` : percent(direct[at]));
+  return [name(tilted ? above - 24 : 18, true), share, name(tilted ? foot + 16 : foot + 18, false)];
 }
 
 /** The state as the address has it, so that a link restores it. */

@@ -39,7 +39,8 @@ export function waysTo(shares, size, { token, layer, least, hidden }) {
         const parts = [...(heads.get(to * size + from) ?? [])].sort((one, other) => other.share - one.share);
         const link = { place, to, from, share, local, heads: parts.map((each) => ({ head: each.head, share: above[to] * each.share })) };
         if (share >= least && !hidden.includes(from)) links.push(link);
-        if (to === token && share > (most.get(from)?.share ?? 0)) most.set(from, link);
+        const first = ({ heads: by }) => by[0]?.share ?? 0;
+        if (to === token && (!most.has(from) || first(link) > first(most.get(from)))) most.set(from, link);
       }
       below[to] += above[to] * (1 - sum);
       if (to === token) left = 1 - sum;

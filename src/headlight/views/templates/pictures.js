@@ -83,10 +83,12 @@ function stack() {
     figure.querySelectorAll(".column").forEach((column) => column.remove());
     drawing.hidden = narrow.matches && starts.length > 1;
     if (!drawing.hidden) return;
+    const wide = parseFloat(drawing.style.getPropertyValue("--wide"));
     drawing.parentElement.append(...starts.map((start, index) => {
       const share = (starts[index + 1] ?? 1) - start;
       const column = document.createElement("div"), shown = drawing.cloneNode();
       column.className = "column";
+      column.style.width = `${share * wide}px`;
       shown.hidden = false;
       if (index) shown.alt = "";
       shown.style.width = `${100 / share}%`;

@@ -21,13 +21,13 @@ from headlight.studies.survey.page.entropy import entropy_section
 from headlight.studies.survey.page.highlighted_heads import passage_block
 from headlight.studies.survey.page.massive_activations import residual_section
 from headlight.studies.survey.page.shares import shares_section, weight_against_norm
-from headlight.views.headline import BarList, Block, Headline, ValueBar
+from headlight.views.headline import BarList, Block, Headline, value_bars
 from headlight.views.number_formats import two_decimals
 from headlight.views.parts import Drawing
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.sentences import sentences_of, short_sentence
 from headlight.views.titles import Subject
-from headlight.vocabulary import NUMBERING
+from headlight.vocabulary import NUMBERING, WEIGHT_AND_NORM
 
 MOST_HEADS = 8
 """Number of heads of a list of bars."""
@@ -56,9 +56,11 @@ def headline(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> Headline:
     if conclusive:
         passage = passage_block(result, conclusive[0], pages)
         pictures = [*finding_pictures(result, conclusive[0]), *([passage] if passage else [])]
+    title = short_sentence(survey(result)[0])
+    terms = [WEIGHT_AND_NORM] if "weight" in title and "norm" in title else []
     return Headline(
-        title=short_sentence(survey(result)[0]),
-        read=" ".join([f"{Subject.from_result(result)}.", *read]),
+        title=title,
+        read=" ".join([f"{Subject.from_result(result)}.", *read, *terms]),
         pictures=pictures,
         kind="what all heads do · survey",
         opened=("highlights", "grid"),
@@ -112,17 +114,13 @@ def _weight_beside_norm(result: xr.Dataset, first: Highlight, row: Statistic) ->
             ("by norm: they take", norm.mean(), "norm"),
         ]
         means, who = [], f"the attention of {everyone}"
-    most = max(float(share.value) for _, share, _ in [*shares, *means])
-    bars = [
-        ValueBar(
-            label,
-            percent(float(share.value)),
-            float(share.value) / most if most > 0 else 0.0,
-            series,
-            is_reference=place >= len(shares),
-        )
-        for place, (label, share, series) in enumerate([*shares, *means])
-    ]
+    rows = [*shares, *means]
+    bars = value_bars(
+        {label: float(share.value) for label, share, _ in rows},
+        percent,
+        [label for label, *_ in means],
+        {label: series for label, _, series in rows},
+    )
     return BarList(f"How much of {who} goes to {row_target(result, row)}", bars, NUMBERING)
 
 
@@ -140,18 +138,8 @@ def _heads(result: xr.Dataset, first: Highlight, row: Statistic) -> BarList:
     }
     mean = f"mean of all {_number_of_heads(numbers)} heads"
     values[mean] = float(numbers.mean().value)
-    longest = max(map(abs, values.values()))
     write = percent if row.unit == "share" else two_decimals
-    bars = [
-        ValueBar(
-            label,
-            write(value),
-            abs(value) / longest if longest > 0 else 0.0,
-            first.measure or row.about or "weight",
-            is_reference=label == mean,
-        )
-        for label, value in values.items()
-    ]
+    bars = value_bars(values, write, [mean], first.measure or row.about or "weight")
     share = f"Share of a head's {first.measure} that goes to"
     title = f"{share} {row_target(result, row)}" if row.target else row_label(result, row)
     return BarList(f"{title[0].upper()}{title[1:]}", bars, NUMBERING)
@@ -164,12 +152,7 @@ def _tokens(result: xr.Dataset, first: Highlight) -> BarList:
     shares = observed(head, "top_token_share", ("top",))
     tokens = [piece.label for piece in pieces_of(head, "top_token")]
     order = [at for at in np.argsort(-shares).tolist() if np.isfinite(shares[at])][:MOST_HEADS]
-    bars = [
-        ValueBar(
-            f"“{tokens[at]}”", percent(float(shares[at])), float(shares[at] / shares[order[0]])
-        )
-        for at in order
-    ]
+    bars = value_bars([(f"“{tokens[at]}”", float(shares[at])) for at in order], percent)
     name = name_of(result, int(first.layer or 0), int(first.head or 0))
     return BarList(f"Tokens that {name} gives most of its {first.measure}", bars, NUMBERING)
 
