@@ -6,21 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from rich.console import Console
 
 import headlight
 from headlight.errors import UsageError
 from headlight.views.reading.page import parse_page
-from headlight.views.reading.terminal import reading_terminal
 
 TOKENS = ["[CLS]", "the", "<q>&", "un", "##known", ".", "[SEP]"]
 
 
 def weights(*shape: int, causal: bool = False) -> np.ndarray:
-    scores = np.random.default_rng(0).normal(size=shape) * 3
-    if causal:
-        scores = np.where(np.tri(shape[-1], dtype=bool), scores, -np.inf)
-    powers = np.exp(scores)
+    powers = np.exp(np.random.default_rng(0).normal(size=shape) * 3)
+    powers = powers * np.tri(shape[-1]) if causal else powers
     return powers / powers.sum(-1, keepdims=True)
 
 
@@ -29,9 +25,8 @@ def test_the_page_has_the_numbers_of_the_array() -> None:
     reading = headlight.view(alpha, TOKENS)
     assert np.array_equal(reading.weight, alpha)
     assert reading.kinds == ["encoder"]
-    assert reading.dataset["key_category"].values.tolist() == [
-        "cls", "other", "other", "other", "other", "punctuation", "sep",
-    ]  # fmt: skip
+    categories = ["cls", *["other"] * 4, "punctuation", "sep"]
+    assert reading.dataset["key_category"].values.tolist() == categories
     assert reading.dataset["key_word"].values.tolist() == [-1, 0, 1, 2, 2, 3, -1]
     assert reading.dataset.attrs["text"] == "the <q>& unknown ."
     page = reading.to_html()
@@ -39,10 +34,8 @@ def test_the_page_has_the_numbers_of_the_array() -> None:
     assert np.abs(parse_page(page)["weight"] - alpha).max() <= bound < 0.01
     assert "<q>" not in page
     assert "Weights alone were given; norms" in page
-    assert "iframe" in reading._repr_html_()
-    # The head, and the word, in which the last word gives most to another one.
-    row = alpha[:, :, 4, 1:6].copy()
-    row[..., 3] = 0
+    # The head in which the last word, which is no special token, gives most to another.
+    row = alpha[:, :, 4, [1, 2, 3, 5]]
     layer, head, _ = np.unravel_index(row.argmax(), row.shape)
     assert f'"first":[{layer},{head}]' in page
     with pytest.raises(UsageError, match=r"no norm: weights alone .* headlight\.load"):
@@ -52,8 +45,7 @@ def test_the_page_has_the_numbers_of_the_array() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        lambda alpha: alpha,
-        lambda alpha: alpha.tolist(),
+        np.ndarray.tolist,
         list,
         lambda alpha: tuple(torch.tensor(layer)[None] for layer in alpha),
         lambda alpha: torch.tensor(alpha)[:, None].requires_grad_(),
@@ -73,22 +65,17 @@ def test_forms_of_weights(given: Any) -> None:
 def test_cross_attention_of_layers_with_different_numbers_of_heads() -> None:
     first, second = weights(3, 2, 7), 0.5 * weights(1, 2, 7)
     reading = headlight.view([first, second], ["ein", "Haus"], TOKENS)
-    assert reading.kinds == ["cross"]
-    assert reading.tokens == ["ein", "Haus"]
+    assert (reading.kinds, reading.tokens) == (["cross"], ["ein", "Haus"])
     assert np.isnan(reading.weight[1, 1:]).all()
     assert "Rows sum to less than 1, to 0.5 at least" in reading.to_html()
-    console = Console(width=200)
-    with console.capture() as capture:
-        console.print(reading_terminal(reading.dataset, "weight", 7))
-    assert "ein → the" in capture.get()
-    assert reading.plot_row("ein", 0, 1).figure.axes
+    assert len(reading.plot_row("ein", 0, 1).figure.axes) == 1
 
 
 @pytest.mark.parametrize(
     ("given", "tokens", "reason"),
     [
         (np.zeros(7), TOKENS, r"the shape \(7,\)"),
-        (weights(2, 4, 3, 7, 7), TOKENS, "those of one text"),
+        (weights(2, 4, 3, 7, 7), TOKENS, "weights of one text"),
         (weights(2, 3, 7, 7), TOKENS[1:], "7 rows and 7 columns, and 6 tokens"),
         (weights(2, 3, 7, 7), "the text", "no list of strings"),
         (weights(2, 3, 7, 7) * np.nan, TOKENS, "layer 0 has weights that are not finite"),

@@ -3,44 +3,40 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tokenizers import Regex, Tokenizer
+from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Split, WhitespaceSplit
+from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-_ROLES = {"pad": "pad", "unk": "unk", "mask": "mask", "cls": "cls", "sep": "sep", "s": "bos"}
-_ROLES |= {"/s": "eos", "bos": "bos", "eos": "eos"}
-"""Roles of special tokens, by their names in brackets."""
+_SPECIAL = {
+    "pad_token": ("<pad>", "[PAD]"),
+    "unk_token": ("<unk>", "[UNK]"),
+    "mask_token": ("<mask>", "[MASK]"),
+    "cls_token": ("<cls>", "[CLS]"),
+    "sep_token": ("<sep>", "[SEP]"),
+    "bos_token": ("<s>", "<bos>"),
+    "eos_token": ("</s>", "<eos>"),
+}
+"""Names of special tokens in a vocabulary, by the argument that names them."""
 
 
 def as_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase | None:
     """Return a tokenizer of transformers; None of what is no tokenizer and no vocabulary.
 
     Args:
-        tokenizer: Tokenizer of transformers or of the library tokenizers; or a vocabulary, as a
-            list of tokens or a mapping from tokens to ids: of words, which blanks separate, or of
-            single characters.  Special tokens are known by names such as ``<pad>`` and ``[PAD]``.
+        tokenizer: Tokenizer of transformers or of the library tokenizers; or a vocabulary of
+            words, which blanks separate, as a list of tokens or a mapping from tokens to ids.
     """
     if isinstance(tokenizer, PreTrainedTokenizerBase):
         return tokenizer
     if isinstance(tokenizer, list | tuple):
         tokenizer = {token: number for number, token in enumerate(tokenizer)}
     if isinstance(tokenizer, Mapping):
-        special = _special(tokenizer)
-        model = WordLevel(dict(tokenizer), unk_token=special.get("unk_token", "<unk>"))
-        plain = {*tokenizer} - {*special.values()}
-        tokenizer = Tokenizer(model)
-        characters = Split(Regex(r"[\s\S]"), "isolated")
-        is_of_characters = all(len(token) == 1 for token in plain)
-        tokenizer.pre_tokenizer = characters if is_of_characters else WhitespaceSplit()
+        unknown = next((name for name in _SPECIAL["unk_token"] if name in tokenizer), "")
+        tokenizer = Tokenizer(WordLevel(dict(tokenizer), unk_token=unknown))
+        tokenizer.pre_tokenizer = WhitespaceSplit()
     if not isinstance(tokenizer, Tokenizer):
         return None
-    special = _special(tokenizer.get_vocab())
+    known = tokenizer.get_vocab()
+    special = {role: name for role, names in _SPECIAL.items() for name in names if name in known}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
-
-
-def _special(vocabulary: Mapping[str, int]) -> dict[str, str]:
-    """Return the special tokens of a vocabulary, by the arguments that name them."""
-    named = {f"<{name}>": role for name, role in _ROLES.items()}
-    named |= {f"[{name.upper()}]": role for name, role in _ROLES.items()}
-    return {f"{role}_token": token for token, role in named.items() if token in vocabulary}

@@ -46,10 +46,8 @@ def view(weights: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None =
         UsageError: The weights have another shape, are of several texts, not finite, or no weights
             (scores before the softmax, say), or the tokens are not as many.
     """
-    layers = _layers(weights)
     sides = {"query": tokens, "key": tokens if key_tokens is None else key_tokens}
-    for number, layer in enumerate(layers):
-        _check(layer, number, sides)
+    layers = [_checked(layer, at, sides) for at, layer in enumerate(_layers(weights))]
     heads = max(map(len, layers))
     values = np.full((len(layers), heads, *layers[0].shape[1:]), np.nan, np.result_type(*layers))
     for at, layer in enumerate(layers):
@@ -61,7 +59,7 @@ def view(weights: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None =
     for name, side in sides.items():
         words, texts[name] = _words(side, style)
         coordinates[name] = range(len(side))
-        coordinates[f"{name}_token"] = (name, list(map(str, side)))
+        coordinates[f"{name}_token"] = (name, list(side))
         coordinates[f"{name}_category"] = (name, list(map(_category, side, range(len(side)))))
         coordinates[f"{name}_word"] = (name, words)
     ahead = any(np.triu(layer, 1).any() for layer in layers) or len(tokens) == 1
@@ -82,22 +80,15 @@ def view(weights: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None =
     return Reading(xarray.Dataset({"weight": variable}, coordinates, attributes))
 
 
-def _layers(weights: Any) -> list[Float[np.ndarray, "head query key"]]:
-    """Return the weights of each layer, or refuse another shape."""
-    if isinstance(weights, list | tuple) and not all(isinstance(part, list) for part in weights):
-        layers = list(map(_array, weights))
+def _layers(weights: Any) -> list[NDArray[Any]]:
+    """Return the weights of each layer, as ``head query key`` if they are of one text."""
+    if isinstance(weights, list | tuple) and not any(isinstance(part, list) for part in weights):
+        layers = list(map(_array, weights or [None]))
     else:
         whole = _array(weights)
         layers = list(whole) if whole.ndim >= 4 else [whole]
     layers = [layer[None] if layer.ndim == 2 else layer for layer in layers]
-    layers = [layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers]
-    wrong = [layer.shape for layer in layers if layer.ndim != 3 or not layer.size]
-    if wrong or not layers:
-        raise UsageError(
-            f"weights of a layer have the shape {wrong[0] if wrong else ()}; give those of one "
-            "text, as layer, head, query, key, or as a list of head, query, key by layer."
-        )
-    return layers
+    return [layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers]
 
 
 def _array(values: Any) -> NDArray[Any]:
@@ -117,8 +108,15 @@ def _array(values: Any) -> NDArray[Any]:
         raise UsageError(f"weights are no array of numbers ({problem}).") from problem
 
 
-def _check(layer: NDArray[Any], number: int, sides: dict[str, Sequence[str]]) -> None:
-    """Refuse what are no weights of these tokens."""
+def _checked(
+    layer: NDArray[Any], number: int, sides: dict[str, Sequence[str]]
+) -> Float[np.ndarray, "head query key"]:
+    """Return the weights of a layer, or refuse what are no weights of these tokens."""
+    if layer.ndim != 3 or not layer.size:
+        raise UsageError(
+            f"layer {number} has the shape {layer.shape}; give weights of one text, as layer, "
+            "head, query, key, or as a list of head, query, key by layer."
+        )
     for tokens, size in zip(sides.values(), layer.shape[1:], strict=True):
         if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
             raise UsageError(
@@ -131,16 +129,16 @@ def _check(layer: NDArray[Any], number: int, sides: dict[str, Sequence[str]]) ->
                 f"layer {number} has {rows} rows and {columns} columns, and {len(tokens)} tokens "
                 "are given; give one for each, and key_tokens where columns have others."
             )
-    sums = layer.sum(-1)
-    if not np.isfinite(sums).all():
+    least, most = layer.min(), layer.sum(-1).max()
+    if not np.isfinite(layer).all():
         raise UsageError(f"layer {number} has weights that are not finite (NaN, or infinite).")
-    least, most = layer.min(), sums.max()
     if least < 0 or most > 1 + ROUNDING:
         seen = f"a weight of {least:.3g}" if least < 0 else f"a row with the sum {most:.3g}"
         raise UsageError(
             f"layer {number} has {seen}, so these are no weights; give what the softmax puts out, "
             "whose rows sum to 1, and not its scores, nor what dropout in training mode changes."
         )
+    return layer
 
 
 def _category(token: str, place: int) -> str:

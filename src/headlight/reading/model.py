@@ -252,9 +252,8 @@ def wrap(
         module: Module in evaluation mode, which is neither copied nor changed.  Its forward pass
             takes ids, vectors or pixels first, and puts out hidden states, or logits over the
             vocabulary; of a tuple the first counts.
-        tokenizer: Tokenizer of transformers or of the library tokenizers, or a vocabulary: a list
-            of tokens, or a mapping to ids, of words between blanks or of single characters.  For
-            pictures a function from a picture of Pillow to its pixels, such as timm's transform.
+        tokenizer: Tokenizer of transformers or of the library tokenizers; or a vocabulary of words
+            between blanks, as a list or a mapping to ids; or for pictures an image processor.
         embed: Module or function from ids, ``batch token``, to the vectors that the module takes.
         max_length: Maximal number of tokens; by default that of its embedding of positions, if any.
 
@@ -268,10 +267,15 @@ def wrap(
         if isinstance(part, torch.nn.Module) and any(inner.training for inner in part.modules()):
             raise UsageError(f"{name} is in training mode; call its method eval() first.")
     reader = as_tokenizer(tokenizer)
-    if reader is None:
-        network: Any = hold_viewer(module, tokenizer)
+    if reader is not None:
+        network: Any = hold_module(module, reader, embed)
+    elif hasattr(tokenizer, "image_mean"):
+        network = hold_viewer(module, tokenizer)
     else:
-        network = hold_module(module, reader, embed)
+        raise UsageError(
+            f"a {type(tokenizer).__name__} is no tokenizer; give one of transformers, or of "
+            "tokenizers, a list of words, or for pictures an image processor of transformers."
+        )
     if max_length is not None:
         network.config.max_position_embeddings = max_length
     return Model(network, reader, type(module).__name__, digest_of_weights(network))
