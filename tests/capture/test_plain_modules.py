@@ -10,7 +10,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor, nn
 from transformers import CLIPImageProcessorPil
 
-import definitions
 import headlight
 from headlight.errors import UnsupportedModelError, UsageError
 from picture_material import picture
@@ -22,7 +21,7 @@ WIDTH, HEADS = 32, 4
 
 
 class Block(nn.Module):
-    """Attention written by hand, whose weights and values are kept."""
+    """Attention written by hand, whose weights are kept."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,8 +30,8 @@ class Block(nn.Module):
     def forward(self, states: Tensor, hidden: Tensor) -> Tensor:
         parts = self.qkv(states).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         scores = parts[0] @ parts[1].mT / (WIDTH // HEADS) ** 0.5
-        self.seen = scores.masked_fill(hidden, -1e9).softmax(-1), parts[2]
-        return states + self.out((self.seen[0] @ self.seen[1]).transpose(1, 2).flatten(2))
+        self.weight = scores.masked_fill(hidden, -1e9).softmax(-1)
+        return states + self.out((self.weight @ parts[2]).transpose(1, 2).flatten(2))
 
 
 class Own(nn.Module):
@@ -95,11 +94,7 @@ def test_code_of_ones_own(causal: bool, tmp_path: Path) -> None:
     assert model.head.language == ("causal" if causal else None)
     reading = model.read(TEXT)
     for layer, block in enumerate(module.blocks):
-        weight, value = (seen[0].detach().numpy() for seen in block.seen)
-        output = block.out.weight.detach().T.reshape(HEADS, -1, WIDTH).numpy()
-        np.testing.assert_allclose(reading.weight[layer], weight, atol=1e-7)
-        norm = definitions.weighted_norm(weight, value, output)
-        np.testing.assert_allclose(reading.norm[layer], norm, atol=1e-6)
+        np.testing.assert_allclose(reading.weight[layer], block.weight[0].detach(), atol=1e-7)
     headlight.survey(TEXTS, model=model, progress=False)
     corpus = tmp_path / "texts.txt"
     corpus.write_text("\n\n".join(TEXTS))
@@ -115,7 +110,7 @@ def test_pictures(tmp_path: Path) -> None:
     )
     reading = model.read(image=picture(tmp_path / "a.png"))
     assert reading.tokens[:5] == ["0×0", "0×1", "0×2", "0×3", "1×0"]
-    np.testing.assert_allclose(reading.weight[1], module.blocks[1].seen[0][0].detach(), atol=1e-6)
+    np.testing.assert_allclose(reading.weight[1], module.blocks[1].weight[0].detach(), atol=1e-6)
 
 
 def test_refusals() -> None:

@@ -28,7 +28,6 @@ def test_the_page_has_the_numbers_of_the_array() -> None:
     categories = ["cls", *["other"] * 4, "punctuation", "sep"]
     assert reading.dataset["key_category"].values.tolist() == categories
     assert reading.dataset["key_word"].values.tolist() == [-1, 0, 1, 2, 2, 3, -1]
-    assert reading.dataset.attrs["text"] == "the <q>& unknown ."
     page = reading.to_html()
     bound = max(map(float, re.findall(r'"bound":([\d.e-]+)', page)))
     assert np.abs(parse_page(page)["weight"] - alpha).max() <= bound < 0.01

@@ -1,4 +1,4 @@
-"""Weights that MiniLM itself returns, and MiniLM as a module that transformers does not know."""
+"""Weights that MiniLM itself returns, and MiniLM as a part of another module."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
 import headlight
 from real.models import MODELS, needs_models
@@ -16,7 +16,7 @@ TEXT = "The old bridge over the river was closed in the spring."
 
 
 class Inner(nn.Module):
-    """BERT by its parts, as a module of one's own would have it."""
+    """BERT as a part of a module of one's own."""
 
     def __init__(self, bert: Any) -> None:
         super().__init__()
@@ -28,24 +28,21 @@ class Inner(nn.Module):
 
 def test_they_give_what_the_model_gives() -> None:
     folder = Path(str(MODELS)) / "minilm"
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = headlight.load(folder)
+    tokenizer: Any = model.tokenizer
     bert = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
     encoded = tokenizer(TEXT, return_tensors="pt")
     with torch.no_grad():
         alpha = bert(**encoded, output_attentions=True).attentions
-    loaded = headlight.load(folder)
-    reading = loaded.read(TEXT)
+    reading = model.read(TEXT)
     given = headlight.view(alpha, tokenizer.convert_ids_to_tokens(encoded["input_ids"][0]))
     np.testing.assert_allclose(given.weight, reading.weight, atol=1e-6)
     for name in ("query_token", "key_token", "key_category"):
         assert given.dataset[name].values.tolist() == reading.dataset[name].values.tolist()
     wrapped = headlight.wrap(Inner(bert).eval(), tokenizer)
-    assert wrapped.longest == loaded.longest
-    read = wrapped.read(TEXT)
+    assert wrapped.longest == model.longest
     for name in ("weight", "norm", "effective", "merged_norm"):
-        np.testing.assert_allclose(read[name], reading[name], atol=1e-6)
+        np.testing.assert_allclose(wrapped.read(TEXT)[name], reading[name], atol=1e-6)
     texts = [TEXT, "The bridge was old.", TEXT[:30]] * 4
-    means = [
-        headlight.survey(texts, model=model, progress=False)["share"] for model in (wrapped, loaded)
-    ]
-    np.testing.assert_allclose(*means, atol=1e-6)
+    one, other = (headlight.survey(texts, model=it, progress=False) for it in (wrapped, model))
+    np.testing.assert_allclose(one["share"], other["share"], atol=1e-6)

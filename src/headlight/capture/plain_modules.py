@@ -65,7 +65,7 @@ class PlainModel(PreTrainedModel):  # type: ignore[misc]
         given = ids if self.embed is None else self.embed(ids)
         mask = call.form(keep).view(len(keep), *call.axes, -1)
         options = {call.mask: mask} if call.mask else {}
-        states = _first_part(
+        states: Tensor = _first_part(
             self.module(given if call.batch_first else given.transpose(0, 1), **options)
         )
         return states if call.batch_first or states.dim() < 3 else states.transpose(0, 1)

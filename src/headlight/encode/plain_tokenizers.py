@@ -12,12 +12,8 @@ _SPECIAL = {
     "pad_token": ("<pad>", "[PAD]"),
     "unk_token": ("<unk>", "[UNK]"),
     "mask_token": ("<mask>", "[MASK]"),
-    "cls_token": ("<cls>", "[CLS]"),
-    "sep_token": ("<sep>", "[SEP]"),
-    "bos_token": ("<s>", "<bos>"),
-    "eos_token": ("</s>", "<eos>"),
 }
-"""Names of special tokens in a vocabulary, by the argument that names them."""
+"""Names of special tokens; those around a text are known by their places."""
 
 
 def as_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase | None:

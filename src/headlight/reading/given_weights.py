@@ -55,18 +55,16 @@ def view(weights: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None =
     written = "".join([*sides["query"], *sides["key"]])
     style = next((style for sign, style in _STYLES.items() if sign in written), "")
     coordinates: dict[str, Any] = {"layer": range(len(layers)), "head": range(heads)}
-    texts = {}
     for name, side in sides.items():
-        words, texts[name] = _words(side, style)
         coordinates[name] = range(len(side))
         coordinates[f"{name}_token"] = (name, list(side))
         coordinates[f"{name}_category"] = (name, list(map(_category, side, range(len(side)))))
-        coordinates[f"{name}_word"] = (name, words)
+        coordinates[f"{name}_word"] = (name, _words(side, style))
     ahead = any(np.triu(layer, 1).any() for layer in layers) or len(tokens) == 1
     least = min(float(layer.sum(-1).min()) for layer in layers)
     attributes = {
-        "text": texts["key"],
-        "pair": "" if key_tokens is None else texts["query"],
+        "text": _text(sides["key"], style),
+        "pair": "" if key_tokens is None else _text(tokens, style),
         "title": "Reading",
         "stage": "reading",
         "kind": "cross" if key_tokens is not None else "encoder" if ahead else "decoder",
@@ -147,19 +145,17 @@ def _category(token: str, place: int) -> str:
     return "punctuation" if token.lstrip("Ġ▁") in (".", ",") else "other"
 
 
-def _words(tokens: Sequence[str], style: str) -> tuple[list[int], str]:
-    """Return the number of the word of each token, -1 for special ones, and the text of all."""
-    numbers: list[int] = []
-    words: list[str] = []
-    for token in tokens:
-        piece = piece_text(token, style)
-        # WordPiece marks what goes on with a word; the others mark its beginning.
-        starts = piece.mark == " " if style in ("byte-level", "sentencepiece") else not piece.mark
-        if _SPECIAL.fullmatch(token):
-            numbers.append(-1)
-            continue
-        if starts or not numbers or numbers[-1] < 0:
-            words.append("")
-        words[-1] += piece.text
-        numbers.append(len(words) - 1)
-    return numbers, " ".join(words)
+def _text(tokens: Sequence[str], style: str) -> str:
+    return " ".join(piece_text(token, style).text for token in tokens)
+
+
+def _words(tokens: Sequence[str], style: str) -> list[int]:
+    """Return the number of the word of each token; -1 for special ones."""
+    # WordPiece marks what goes on with a word; the others mark its beginning.
+    inside = (INSIDE,) if style in ("wordpiece", "") else ("",)
+    words = [-1 if _SPECIAL.fullmatch(token) else 0 for token in tokens]
+    for at, token in enumerate(tokens):
+        if words[at] == 0:
+            goes_on = at > 0 and words[at - 1] >= 0 and piece_text(token, style).mark in inside
+            words[at] = words[at - 1] if goes_on else max(words[:at], default=-1) + 1
+    return words
