@@ -28,6 +28,7 @@ def test_the_page_has_the_numbers_of_the_array() -> None:
     categories = ["cls", *["other"] * 4, "punctuation", "sep"]
     assert reading.dataset["key_category"].values.tolist() == categories
     assert reading.dataset["key_word"].values.tolist() == [-1, 0, 1, 2, 2, 3, -1]
+    assert reading.dataset.attrs["text"] == "[CLS] the <q>& unknown . [SEP]"
     page = reading.to_html()
     bound = max(map(float, re.findall(r'"bound":([\d.e-]+)', page)))
     assert np.abs(parse_page(page)["weight"] - alpha).max() <= bound < 0.01
@@ -57,6 +58,9 @@ def test_forms_of_weights(given: Any) -> None:
     assert reading.kinds == ["decoder"]
     assert np.array_equal(headlight.view(alpha[1], TOKENS).weight, alpha[1:])
     assert np.array_equal(headlight.view(alpha[1, 2], TOKENS).weight, alpha[1:, 2:])
+    marked = ["<s>", "Ġun", "known", "Ġthe", ".", "Ġa", "</s>"]
+    words = headlight.view(alpha, marked).dataset["query_word"]
+    assert words.values.tolist() == [-1, 0, 0, 1, 1, 2, -1]
     half = headlight.view(torch.tensor(alpha).bfloat16(), TOKENS)
     np.testing.assert_allclose(half.weight, alpha, atol=3e-3)
 

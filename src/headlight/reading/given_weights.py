@@ -146,16 +146,26 @@ def _category(token: str, place: int) -> str:
 
 
 def _text(tokens: Sequence[str], style: str) -> str:
-    return " ".join(piece_text(token, style).text for token in tokens)
+    blanks = ["" if _goes_on(token, style) else " " for token in tokens]
+    texts = [piece_text(token, style).text for token in tokens]
+    return "".join(map("".join, zip(blanks, texts, strict=True))).strip()
 
 
 def _words(tokens: Sequence[str], style: str) -> list[int]:
     """Return the number of the word of each token; -1 for special ones."""
-    # WordPiece marks what goes on with a word; the others mark its beginning.
-    inside = (INSIDE,) if style in ("wordpiece", "") else ("",)
-    words = [-1 if _SPECIAL.fullmatch(token) else 0 for token in tokens]
-    for at, token in enumerate(tokens):
-        if words[at] == 0:
-            goes_on = at > 0 and words[at - 1] >= 0 and piece_text(token, style).mark in inside
-            words[at] = words[at - 1] if goes_on else max(words[:at], default=-1) + 1
+    words: list[int] = []
+    for token in tokens:
+        if _SPECIAL.fullmatch(token):
+            words.append(-1)
+        elif words and words[-1] >= 0 and _goes_on(token, style):
+            words.append(words[-1])
+        else:
+            words.append(max(words, default=-1) + 1)
     return words
+
+
+def _goes_on(token: str, style: str) -> bool:
+    """Return whether a token goes on with the word before it."""
+    mark = piece_text(token, style).mark
+    # WordPiece marks what goes on with a word; the others mark its beginning.
+    return mark == INSIDE or (style in ("byte-level", "sentencepiece") and not mark)
