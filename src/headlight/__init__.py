@@ -25,6 +25,8 @@ HOMES = {
     "heads": "headlight.findings",
     "load": "headlight.reading.model",
     "open": "headlight.api",
+    "view": "headlight.reading.given_weights",
+    "wrap": "headlight.reading.model",
 }
 
 

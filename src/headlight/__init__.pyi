@@ -11,7 +11,8 @@ from upath import UPath
 from headlight.api import open as open
 from headlight.errors import HeadlightError as HeadlightError
 from headlight.findings import heads as heads
-from headlight.reading.model import Model as Model, load as load
+from headlight.reading.given_weights import view as view
+from headlight.reading.model import Model as Model, load as load, wrap as wrap
 from headlight.reading import Reading as Reading
 from headlight.reports.gallery import gallery as gallery
 from headlight.version import __version__ as __version__

@@ -69,6 +69,19 @@ def test_one_kind_of_an_encoder_decoder(opened, model_of):
     assert shown.text("#head-title").endswith(named(most_misleading(reading.dataset)))
 
 
+def test_weights_alone_open_on_the_lines_of_a_layer(opened, model_of):
+    reading = model_of("bert").read(TEXT)
+    shown = opened(headlight.view(reading.weight.values, reading.tokens))
+    assert "v=lines" in shown.address
+    assert (
+        shown.text("#layer-lines-title") == f"All heads of layer {shown.page.input_value('#layer')}"
+    )
+    assert not shown.page.locator("#export-python").is_visible()
+    shown.page.locator("label", has_text="bars").first.click()
+    assert "(weight, up)" in shown.text("#bars-said")
+    assert "norm" not in shown.text("#bars-said")
+
+
 def test_two_readings_open_where_they_are_farthest_apart(opened, model_of):
     models = model_of("bert"), model_of("bert", hidden_act="relu")
     first, second = (model.read(TEXT) for model in models)

@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.hooks import Registration, hooked
+from headlight.capture.plain_modules import PlainModel
 from headlight.errors import UnsupportedModelError
 from headlight.vocabulary import Kind
 
@@ -115,7 +116,8 @@ def check_all_found(
     Raises:
         AttentionBesideError: nothing, or one of two sides, calls the interface.
     """
-    name, passed = type(model).__name__, set(passed)
+    name = type(model.module if isinstance(model, PlainModel) else model).__name__
+    passed = set(passed)
     if not sum(counts.values()):
         raise AttentionBesideError(
             f"{name} is not supported, because no attention of it goes through transformers' "

@@ -69,8 +69,9 @@ class Viewer:
         Raises:
             UsageError: The model does not say how a picture becomes pixels.
         """
+        own = getattr(network, "processor", None)
         try:
-            processor = load_without_code(AutoImageProcessor, network, name)
+            processor = own or load_without_code(AutoImageProcessor, network, name)
         except (OSError, ValueError, ImportError) as problem:
             raise UsageError(
                 f"{name} does not say how pictures become pixels; load it from a folder that holds "

@@ -96,7 +96,7 @@ def _cure(wrapped: nn.Module) -> str:
         return "give what its method merge_and_unload returns, with its adapter merged"
     if place := holder_of_model(wrapped):
         return f"give the model inside it, {place}"
-    return "give one that is, or make it a PreTrainedModel, as the page Models supported shows"
+    return "give one that is, or any module to headlight.wrap"
 
 
 def _check_loaded(network: PreTrainedModel) -> None:

@@ -14,6 +14,7 @@ import yaml
 
 from headlight import files
 from headlight.capture import CapturedModel
+from headlight.capture.plain_modules import PlainModel
 from headlight.catalogue import Study
 from headlight.engine.configuration_file import write_configuration
 from headlight.engine.folder import JOIN, OpenFolder, RunFolder
@@ -83,7 +84,12 @@ def other_workers(
 
     Raises:
         RunError: a process ended with success, but without output.
+        UsageError: no other process can load the model.
     """
+    if folder.shared and isinstance(model.transformer, PlainModel):
+        raise UsageError(
+            f"{model} is code of this process, which no other can load; leave out workers."
+        )
     if folder.shared and folder.output is not None:
         write_configuration(configuration, folder.output)
     if folder.request.on_ray:

@@ -77,6 +77,15 @@ CASES: Mapping[str, Case] = {
 }
 """Sentences by the attribute of a result that counts the cases."""
 
+GIVEN, LEAST_SUM = "weights_from", "least_row_sum"
+"""Attributes of a reading of weights alone: their origin, and the smallest sum of a row below 1."""
+
+WEIGHTS_ALONE = (
+    "weights alone were given; norms, effective attention and all that follows need the model: "
+    "headlight.load(…).read(…)"
+)
+"""Reason why such a reading has no other measure."""
+
 COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
 """Attributes that say how much was read, in the order of a page."""
 
@@ -228,6 +237,13 @@ def notes_of_reading(reading: xr.Dataset) -> list[str]:
         notes.append(
             f"the model has {others} attention too: give the text of the decoder as the second, "
             "and --kind all."
+        )
+    if GIVEN in reading.attrs:
+        notes.append(f"{WEIGHTS_ALONE}.")
+    if LEAST_SUM in reading.attrs:
+        notes.append(
+            f"rows sum to less than 1, to {float(reading.attrs[LEAST_SUM]):.2g} at least (learnt "
+            "sinks, padding, or keys that were cut off, say); bars are shares of their sum."
         )
     return notes
 

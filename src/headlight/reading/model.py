@@ -1,6 +1,6 @@
 """The model as users hold it, and the questions that it answers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 from numpy.typing import NDArray
+from transformers import PreTrainedModel
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import (
@@ -21,15 +22,18 @@ from headlight.capture import (
     attention_replaced,
     load_model,
 )
+from headlight.capture.model_identity import digest_of_weights
 from headlight.capture.one_text import capture_one
+from headlight.capture.plain_modules import hold_module, hold_viewer
 from headlight.catalogue import register_measures
 from headlight.catalogue.questions import find_question, questions
 from headlight.chats import Readable
 from headlight.corpora import Sentence
 from headlight.encode import sentences
+from headlight.encode.plain_tokenizers import as_tokenizer
 from headlight.engine.max_length import choose_length
 from headlight.engine.model_parts import encoder_for_one_text
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, UsageError
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reading.edits import Edit
@@ -229,3 +233,49 @@ def load(  # noqa: PLR0913 - each is a choice of its own
         captured.trust_remote_code,
         captured.quantisation,
     )
+
+
+def wrap(
+    module: torch.nn.Module,
+    tokenizer: Any,
+    *,
+    embed: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    max_length: int | None = None,
+) -> Model:
+    """Take any module of PyTorch: an ``nn.TransformerEncoder``, a model of timm, code of yours.
+
+    ``headlight.wrap(encoder, tokenizer, embed=embedding)`` is a model as `load` returns it.  Which
+    axis is that of texts, and which argument hides padding, is found by trying: a text in a padded
+    batch has to be read as it is alone.  Where nothing hides padding, single texts can be read.
+
+    Args:
+        module: Module in evaluation mode, which is neither copied nor changed.  Its forward pass
+            takes ids, vectors or pixels first, and puts out hidden states, or logits over the
+            vocabulary; of a tuple the first counts.
+        tokenizer: Tokenizer of transformers or of the library tokenizers; or a vocabulary of words
+            between blanks, as a list or a mapping to ids; or for pictures an image processor.
+        embed: Module or function from ids, ``batch token``, to the vectors that the module takes.
+        max_length: Maximal number of tokens; by default that of its embedding of positions, if any.
+
+    Raises:
+        UsageError: the module is in training mode, or does not take what it is given.
+    """
+    register_measures()
+    if not isinstance(module, torch.nn.Module) or isinstance(module, PreTrainedModel):
+        return load(module, tokenizer)
+    for name, part in (("the module", module), ("embed", embed)):
+        if isinstance(part, torch.nn.Module) and any(inner.training for inner in part.modules()):
+            raise UsageError(f"{name} is in training mode; call its method eval() first.")
+    reader = as_tokenizer(tokenizer)
+    if reader is not None:
+        network: Any = hold_module(module, reader, embed)
+    elif hasattr(tokenizer, "image_mean"):
+        network = hold_viewer(module, tokenizer)
+    else:
+        raise UsageError(
+            f"a {type(tokenizer).__name__} is no tokenizer; give one of transformers, or of "
+            "tokenizers, a list of words, or for pictures an image processor of transformers."
+        )
+    if max_length is not None:
+        network.config.max_position_embeddings = max_length
+    return Model(network, reader, type(module).__name__, digest_of_weights(network))

@@ -19,6 +19,7 @@ from headlight.catalogue.question_settings import WHOLE_VIEW
 from headlight.engine.folder import REPORT
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
+from headlight.findings.what_was_read import GIVEN, WEIGHTS_ALONE
 from headlight.reading.text_result import Answer, save_as
 from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import KINDS, of_kind, require_one_kind, split_kinds
@@ -86,6 +87,8 @@ class Reading(Answer):
             return self.dataset[name]
         needs = measure(name).needs
         why = f": {_HOW[needs]}" if needs else ""
+        if GIVEN in self.dataset.attrs:
+            why = f": {WEIGHTS_ALONE}"
         raise UsageError(f"this reading has no {name}{why}.")
 
     def __getattr__(self, name: str) -> xarray.DataArray:

@@ -29,7 +29,7 @@ def isolated_quotes(text: str) -> str:
 
 def model_name(attributes: Mapping[str, object]) -> str:
     """Return the name of a result's model in a title: as users named it, or its `base_name`."""
-    return str(attributes.get(MODEL_LABEL) or base_name(attributes.get("model", "a model")))
+    return str(attributes.get(MODEL_LABEL) or base_name(attributes.get("model") or "a model"))
 
 
 def text_title(attributes: Mapping[Any, object], between: str = " ") -> str:

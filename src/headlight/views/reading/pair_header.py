@@ -126,6 +126,8 @@ def read_by_both(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[s
     revisions = [attributes.get("revision", "") for attributes in both]
     same = revisions[0] == revisions[1] and models[0] == models[1]
     by = f"The same model, {models[0]}." if same else f"Two models, {models[0]} and {models[1]}."
+    if not any(attributes.get("model") for attributes in both):
+        by = "Of weights alone."
     if texts[0] == texts[1]:
         return f"The same text: {texts[0]} {by}", True
     words = [text.split() for text in texts]

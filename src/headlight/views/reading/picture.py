@@ -97,7 +97,7 @@ def row_picture(
         [piece.label for piece in pieces_of(reading, f"{side}_token")] for side in ("query", "key")
     )
     at, rows = places.index(place), {}
-    for name in ROW:
+    for name in (name for name in ROW if name in reading):
         row = _values(reading, _row(reading, name), layer, head)[at]
         rows[name] = row / (row.sum() or 1.0)
     last = int(np.flatnonzero(rows["weight"])[-1]) + 1  # a decoder sees nothing beyond it
@@ -105,6 +105,7 @@ def row_picture(
     series = [
         TokenBars(f"{head_name(layer, head)} · {series_name.format(word)}", name, rows[name][:last])
         for name, series_name in ROW.items()
+        if name in rows
     ]
     return Picture(token_bars(series, keys[:last], title=_titled(reading, title)))
 

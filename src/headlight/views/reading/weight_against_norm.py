@@ -38,16 +38,21 @@ def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
 
     In generated text, the row that predicted the first token takes the place of the last word.
     The head is that of the largest sum of differences of shares; the key that of its largest
-    difference but for keys that are hidden at first.  The first head, and its largest cell, where
-    a reading has one of both alone.
+    difference but for keys that are hidden at first.  Of weights alone the head is that in which
+    the last word gives most to another word; without weights it is the first, and its largest cell.
     """
-    if not {"weight", "norm"} <= set(part):
+    if "weight" not in part:
         row = next(row for row in measure_table() if row.name in part and row.pairwise)
         first = part[row.name].isel(dict.fromkeys(row.axes[:-2], 0))
         return (0, 0), largest_cell(first.transpose("query", "key").values)
     query = 0 if "query_next" in part else last_word(part)
     gaps = np.stack([_gap(part, layer)[:, query] for layer in range(part.sizes["layer"])])
-    far = np.nansum(np.abs(gaps), -1)
+    if "norm" not in part:
+        own = [] if part.attrs.get("kind") == "cross" else [int(part["query"].values[query])]
+        others = np.delete(gaps, sorted({*unsaid(part, "key"), *own}), -1)
+        far = np.nan_to_num(others).max(-1, initial=0)
+    else:
+        far = np.nansum(np.abs(gaps), -1)
     layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), far.shape))
     row = gaps[layer, head].copy()
     hidden = unsaid(part, "key")
@@ -132,8 +137,8 @@ def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]
 
 
 def _gap(part: xr.Dataset, layer: int) -> Shares:
-    weight, norm = (shares_of_layer(part, name, layer) for name in ("weight", "norm"))
-    return np.asarray(weight - norm)
+    weight = shares_of_layer(part, "weight", layer)
+    return weight - shares_of_layer(part, "norm", layer) if "norm" in part else weight
 
 
 def largest_cell(values: NDArray[Any]) -> Place:

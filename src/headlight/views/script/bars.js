@@ -137,8 +137,8 @@ function drawPicture(query, layer, head) {
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
   const top = Math.max(0.02, most("weight"), most("norm")), tall = small ? 120 : 168, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
   const seen = columns.filter((at) => !unseen(at)), highest = (name) => Math.max(0, ...seen.flatMap((at) => [name, `${name}${SECOND}`].map((each) => heightOf(sides[each]?.[at] ?? 0, top, tall).high)));
-  const roles = drawRoles(columns, aside, wide, room), above = (roles.length ? ROLES_HIGH : 0) + Math.max(58, highest("weight") + 22 + LINE), below = above + middle, height = below + Math.max(58, highest("norm") + 20 + LINE);
-  const made = [above, below].map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
+  const roles = drawRoles(columns, aside, wide, room), above = (roles.length ? ROLES_HIGH : 0) + Math.max(58, highest("weight") + 22 + LINE), below = above + middle, height = below + (sides.norm ? Math.max(58, highest("norm") + 20 + LINE) : 2);
+  const made = (sides.norm ? [above, below] : [above]).map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   pattern.append(drawn("rect", { width: 1.4, height: 5, fill: "var(--quiet)" }));
   made.push(pattern, ...roles);
   const values = [];

@@ -52,6 +52,7 @@ function drawCard() {
   const own = ({ by }) => by.weight?.[0][index] ?? 0;
   const related = part.statistics.filter(({ relation }) => relation).sort((one, other) => own(other) - own(one));
   const rows = [...part.statistics.filter(({ relation }) => !relation), ...related.slice(0, MOST_RELATIONS)];
+  byId("card-box").hidden = !rows.length;
   const heads = part.heads.reduce((sum, number) => sum + number, 0);
   byId("card").replaceChildren(statisticsTable(
     `Where each measure puts the head’s attention: shares of a row, the mean over the rows that can; and its rank among ${heads} heads`,
@@ -326,6 +327,7 @@ const takes = {
   json: () => offer(name(".json"), asJson(), "application/json"),
   latex: () => copy(asLatex()), python: () => copy(asPython()), link: () => copy(asLink()),
 };
+byId("export-python").hidden = !header.model; // of weights alone, which no model gives again
 for (const [id, take] of Object.entries(takes)) byId(`export-${id}`).addEventListener("click", take);
 
 // Keys -----------------------------------------------------------------------------------------

@@ -82,8 +82,8 @@ export function readAddress(address) {
   const known = [...names, DIFFERENCE];
   if (said.has("p")) state.panels = said.get("p").split(",").filter((name) => known.includes(name));
   if (said.has("l")) state.large = known.includes(said.get("l")) ? said.get("l") : "";
-  // A page that is asked for a head opens on its maps; else on the bars of a token.
-  state.view = VIEWS.includes(said.get("v")) ? said.get("v") : said.has("h") ? "maps" : "bars";
+  // A page that is asked for a head opens on its maps; else on the bars of a token, or of weights alone on all heads of a layer.
+  state.view = VIEWS.includes(said.get("v")) ? said.get("v") : said.has("h") ? "maps" : header.second || names.includes("norm") ? "bars" : "lines";
   state.token = /^[qk]\d+$/.test(said.get("y") ?? "") ? said.get("y") : "";
   state.off = (said.get("n") ?? "").split(",").map((each) => whole(each, Math.max(...part.heads), -1)).filter((each) => each >= 0);
   state.panels = state.panels.filter((name) => known.includes(name));
