@@ -150,7 +150,7 @@ def headline(result: xr.Dataset) -> Headline:
     read = f"{model_name(about)} embeds “{a}” and “{b}” ({pooled})."
     pictures: list[BarList | Block] = []
     if result.sizes["pair"]:
-        pictures = [_lines(result), _bars(result), _without(result)]
+        pictures = [_bars(result), _lines(result), _without(result)]
     return Headline(_title(result), read, pictures, KIND)
 
 
