@@ -21,7 +21,7 @@ from reading.test_prediction import close
 from studies.command import Command
 from studies.models import model as tiny
 
-A, B = "the old river keeps a town .", "snow melts in spring , sea falls"
+A, B = "the old river keeps a town .", "snow melts near spring , sea falls"
 DIM = 32
 RULES: dict[str, list[dict[str, Any]]] = {
     "mean": [],
@@ -97,15 +97,19 @@ def test_a_pair_adds_what_the_dot_product_of_what_is_lost_without_each_says(
     parts, wholes, biases = [], [], []
     for text in (A, B):
         _, example = one_text(made, text, None, None, purpose="a test")
-        again = Replay(made, made.inputs(made.collate([example])), lambda output: output[0].sum())
-        with torch.no_grad():
-            states = made.transformer(**made.inputs(made.collate([example])))[0][0]
-        whole, constants = naive(tmp_path, rule, states)
-        lost = []
+        seen: list[torch.Tensor] = []
+
+        def kept(output: Any, seen: list[torch.Tensor] = seen) -> torch.Tensor:
+            seen.append(output[0][0])
+            return output[0].sum()
+
+        inputs = made.inputs(made.collate([example]))
+        again = Replay(made, inputs, kept, gated=family == "llama")
+        whole, constants = naive(tmp_path, rule, seen[0])
         for at in range(len(example.ids)):
-            less = again.output_without(embedding=(0, at))[0][0]
-            lost.append(whole - naive(tmp_path, rule, less, constants)[0])
-        parts.append(torch.stack(lost))
+            again.without(embedding=(0, at))
+        lost = [whole - naive(tmp_path, rule, states, constants)[0] for states in seen[1:]]
+        parts.append(lost)
         wholes.append(whole)
         biases.append(whole - sum(lost))
     scale = float(wholes[0].norm() * wholes[1].norm())
@@ -116,7 +120,139 @@ def test_a_pair_adds_what_the_dot_product_of_what_is_lost_without_each_says(
             close(float(data["pair_part"][i, j]), float(of_a @ of_b) / scale)
     whole = sum(float(data[name].sum()) for name in ("pair_part", "a_bias", "b_bias", "bias"))
     assert whole == pytest.approx(float(data["cosine"]), abs=1e-9)
-    if not RULES[rule] or "Dense" not in RULES[rule][-1]["type"]:
-        close(data["norm"].values[0] if not RULES[rule] else 1.0, float(wholes[0].norm()))
     assert float(abs(data["pair_part"]).max()) > 1e-3
     assert data.attrs["assumed"] == (rule == "mean")
+
+
+def test_heads_and_all_else_add_up_and_words_are_sums_of_their_pieces(tmp_path: Path) -> None:
+    data = similarity(sentence_encoder(tmp_path, "bert", "weightedmean_tokens"), A, B).dataset
+    cosine = float(data["cosine"])
+    close(data["head_part"].sum(("layer", "head")) + data["rest_part"], [cosine, cosine])
+    words = [data[f"{side}_word_of"].values for side in SIDES]
+    for i, j in np.ndindex(*data["word_part"].shape):
+        pieces = data["pair_part"].values[words[0] == i][:, words[1] == j]
+        close(float(data["word_part"][i, j]), pieces.sum())
+    assert data["b_word_text"].values.tolist() == ["snow", "melts", "near", "spring", "sea", "falls"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_a_head_adds_what_is_lost_without_all_that_it_takes(family: str, tmp_path: Path) -> None:
+    made = sentence_encoder(tmp_path, family, "mean")
+    data = similarity(made, A, B).dataset
+    (_, a), (_, b) = (one_text(made, text, None, None, purpose="a test") for text in (A, B))
+    a, b = (made.inputs(made.collate([example])) for example in (a, b))
+    with torch.no_grad():
+        other, own = (made.transformer(**inputs)[0][0].mean(0) for inputs in (b, a))
+    direction = other / (other.norm() * own.norm())
+    again = Replay(made, a, lambda output: output[0][0].mean(0) @ direction, gated=family == "llama")
+    for site in made.sites:
+        for head in range(site.heads):
+            lost = [again.without(cell=(site, head, key), direct=True)
+                    for key in range(data.sizes["a_token"])]  # fmt: skip
+            close(float(data["head_part"].sel(side="a", layer=site.layer, head=head)), sum(lost))
+    assert float(abs(data["head_part"]).max()) > 1e-3
+
+
+def test_what_is_removed_is_read_again(tmp_path: Path) -> None:
+    made = sentence_encoder(tmp_path, "bert", "mean")
+    data = similarity(made, A, B, number=3).dataset
+    texts = ([*A.split()], ["snow", "melts", "near", "spring", ",", "sea", "falls"])
+    for at in range(3):
+        shorter = [list(text) for text in texts]
+        for side, text in zip(SIDES, shorter, strict=True):
+            text.remove(str(data[f"{side}_word_text"].values[int(data[f"pair_{side}"][at])]))
+        wanted = similarity(made, *map(" ".join, shorter)).dataset["cosine"]
+        close(float(data["without_cosine"][at]), float(wanted))
+    assert np.isnan(similarity(made, "river", "sea").dataset["without_cosine"]).all()
+
+
+def test_a_text_is_as_like_itself_as_can_be(tmp_path: Path) -> None:
+    result = similarity(sentence_encoder(tmp_path, "llama", "lasttoken"), A, A)
+    assert float(result.dataset["cosine"]) == pytest.approx(1)
+    np.testing.assert_allclose(result.dataset["pair_part"], result.dataset["pair_part"].T)
+
+
+def test_what_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no single encoder or decoder"):
+        similarity(tiny("t5"), A, B)
+    made = tiny("bert")
+    with pytest.raises(UsageError, match="give a second one"):
+        similarity(made, A)
+    with pytest.raises(UsageError, match="at least one"):
+        similarity(made, [])
+    with pytest.raises(UsageError, match="pair 2 is not of two texts"):
+        similarity(made, [(A, B), (A,)])
+    for name in ("max", "two", "rule", "pickle"):
+        (tmp_path / name).mkdir()
+    largest = sentence_encoder(tmp_path / "max", "bert", "lasttoken",
+                               pooling_mode_lasttoken=False, pooling_mode_max_tokens=True)  # fmt: skip
+    with pytest.raises(UnsupportedModelError, match="pools by max, and a cosine is a sum over pairs"):
+        similarity(largest, A, B)
+    both = sentence_encoder(tmp_path / "two", "bert", "lasttoken", pooling_mode_cls_token=True)
+    with pytest.raises(UnsupportedModelError, match="cls and lasttoken"):
+        similarity(both, A, B)
+    made.name = str(tmp_path / "rule")
+    for modules, error, match in (
+        ('[{"type": "a.LSTM", "path": "1"}]', UnsupportedModelError, "a module LSTM"),
+        ("[]", UnsupportedModelError, "has no Pooling"),
+        ("{", ModelError, "is damaged"),
+        ('[{"type": "a.Pooling", "path": "../max/1_Pooling"}]', ModelError, "not there as a file"),
+    ):
+        (tmp_path / "rule" / "modules.json").write_text(modules)
+        with pytest.raises(error, match=match):
+            Pooling.of(made)
+    dense = sentence_encoder(tmp_path / "pickle", "bert", "mean_sqrt_len_tokens")
+    (tmp_path / "pickle" / "2_Dense" / "model.safetensors").unlink()
+    (tmp_path / "pickle" / "2_Dense" / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(ModelError, match="safetensors alone"):
+        similarity(dense, A, B)
+
+
+def test_several_pairs_have_a_row_each(tmp_path: Path) -> None:
+    made = sentence_encoder(tmp_path, "bert", "cls_token")
+    pairs = [SentencePair("1", A, B, "1"), (B, A), SentencePair("3", A, A, None)]
+    result = similarity(made, pairs)
+    single = similarity(made, A, B)
+    rows = frame_of(result.dataset)
+    assert rows["label"].tolist() == ["1", "", ""]
+    close(rows["cosine"], [float(single.dataset["cosine"])] * 2 + [1.0])
+    close(rows[["first pair", "other pairs", "special tokens", "biases"]].sum(axis=1), rows["cosine"])
+    first = frame_of(single.dataset).iloc[0]
+    assert rows["first words"][0] == f"“{first['first text']}” × “{first['second text']}”"
+    assert findings(result.dataset)[0].startswith("The mean cosine of 3 pairs is")
+    assert json.loads(result.to_json())["pairs"][1]["a_text"] == B
+    assert "The mean cosine" in result.to_html()
+
+
+def test_the_title_names_the_largest_pair_and_the_drawing_is_escaped(tmp_path: Path) -> None:
+    made = sentence_encoder(tmp_path, "bert", "mean")
+    result = similarity(made, A, f"{B} <b> the the")
+    row, answer = frame_of(result.dataset).iloc[0], headline(result.dataset)
+    assert f"“{row['first text']}” × “{row['second text']}”" in answer.title
+    assert f"{float(result.dataset['cosine']):.2f}" in answer.title.replace("−", "-")
+    bars, lines, without = answer.pictures
+    assert "<b>" not in lines.html
+    assert lines.html.count("<line") == 10
+    assert ">the (2)<" in lines.html
+    written = [float(bar.value.replace("−", "-")) for bar in bars.bars]
+    assert sum(written) == pytest.approx(float(result.dataset["cosine"]), abs=0.1)
+    assert without.bars[-1].is_reference
+    assert "assumed" in answer.read
+
+
+@pytest.mark.slow
+def test_the_command(headlight: Command, tmp_path: Path) -> None:
+    code, out, said = headlight(
+        "similarity", "The cat sat.", "A dog slept.", "--csv", str(tmp_path / "pairs.csv"),
+        "--html", str(tmp_path / "page.html"), "--json", str(tmp_path / "all.json"),
+    )  # fmt: skip
+    assert code == 0, said
+    assert out.startswith("The cosine of the two texts is ")
+    assert len((tmp_path / "pairs.csv").read_text(encoding="utf-8").splitlines()) == 10
+    (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\tlabel\na cat\ta dog\t1\n")
+    code, out, said = headlight("similarity", "--pairs", str(tmp_path / "pairs.tsv"))
+    assert code == 0, said
+    assert "The mean cosine of 1 pair is" in out
+    for arguments in (["a text"], [], ["a", "b", "--pairs", str(tmp_path / "pairs.tsv")]):
+        assert headlight("similarity", *arguments)[0] != 0

@@ -330,7 +330,8 @@ def _of_two_texts(two: _Compared, number: int) -> xarray.Dataset:
         "head_part": (("side", "layer", "head"), head_part),
         "rest_part": ("side", two.cosine - np.nansum(head_part, (1, 2))),
     }
-    coordinates: dict[str, Any] = {"side": list(SIDES), "layer": [site.layer for site in sites]}
+    coordinates: dict[str, Any] = {"side": list(SIDES), "layer": [site.layer for site in sites],
+        "head": range(head_part.shape[2])}
     for at, side in enumerate(SIDES):
         names = token_names(two.model.tokenizer, two.examples[at].ids)
         coordinates[f"{side}_token_text"] = (f"{side}_token", names)
