@@ -5,8 +5,8 @@
 60 pairs of sentences are built, with one content word in both; and again, with a word that is akin
 to it in the second.  Of four signals over pairs of words it prints how often these two are first,
 with intervals of 95%: the parts of
-`headlight similarity`; gradient × input, the same with the model's own Jacobian; dot products of the
-last hidden tokens; and the attention that both words get in the last layer.  Then, how far the
+`headlight similarity`; gradient × input, the same with the model's own Jacobian; dot products of
+the last hidden tokens; and the attention that both words get in the last layer.  Then, how far the
 cosine falls without the first pair, and without any other pair of words.
 """
 
@@ -48,7 +48,7 @@ SECOND = (
     "Every museum should show one {}.",
     "Without its {} the farm looked empty.",
 )
-WORDS = dict(pair.split(":") for pair in """
+_WORDS = """
     clock:watch table:desk lamp:lantern chair:stool guitar:banjo piano:keyboard violin:cello
     drum:tambourine flute:clarinet trumpet:trombone car:vehicle bicycle:bike truck:lorry boat:ship
     wagon:cart tractor:plough horse:pony cow:bull sheep:lamb goat:ram dog:puppy cat:kitten
@@ -58,7 +58,8 @@ WORDS = dict(pair.split(":") for pair in """
     curtain:drape pillow:cushion blanket:quilt umbrella:parasol hat:cap coat:jacket boot:shoe
     glove:mitten ring:bracelet necklace:pendant camera:camcorder telescope:spyglass radio:stereo
     engine:motor kite:balloon doll:toy
-""".split())
+"""
+WORDS = dict(pair.split(":") for pair in _WORDS.split())
 """Words, one for each of the 6 × 10 ways to put two sentences together, and a word akin to each."""
 
 

@@ -1,8 +1,8 @@
 """Embedding of a text: how a model pools its hidden tokens, and what each token adds to it.
 
-A SentenceTransformer says in ``modules.json`` how hidden tokens become one vector: a mean, say, with
-dense layers and a normalisation behind it.  For one text that is a linear map, with the length and
-the slopes of activations as constants of the run.
+A SentenceTransformer says in ``modules.json`` how hidden tokens become one vector: a mean, say,
+with dense layers and a normalisation behind it.  For one text that is a linear map, with the length
+and the slopes of activations as constants of the run.
 """
 
 import re
@@ -110,26 +110,23 @@ class Pooling:
         path = _file(model, _MODULES)
         if path is None:
             return cls()
-        pooling, layers = "", []
-        for module in _values(path, list):
-            kind, folder = (str(dict(module).get(key, "")) for key in ("type", "path"))
-            kind = kind.rpartition(".")[2]
-            if kind == "Pooling":
-                pooling = _mode(model, folder)
-            elif kind == "Dense":
-                layers.append(_dense(model, folder))
-            elif kind == "Normalize":
-                layers.append(Normalisation())
-            elif kind != "Transformer":
-                raise UnsupportedModelError(
-                    f"{model} embeds texts with a module {kind}, which has no rule here; known are "
-                    "Pooling, Dense and Normalize."
-                )
-        while layers and isinstance(layers[-1], Normalisation):
+        modules = [
+            (str(module.get("type", "")).rpartition(".")[2], str(module.get("path", "")))
+            for module in map(dict, _values(path, list))
+        ]
+        kinds = [kind for kind, _ in modules]
+        if kinds[:2] != ["Transformer", "Pooling"] or not {*kinds[2:]} <= {"Dense", "Normalize"}:
+            raise UnsupportedModelError(
+                f"{model} embeds texts by {', '.join(kinds) or 'nothing'}, for which there is no "
+                "rule here; give a model with Transformer, Pooling, and Dense or Normalize behind."
+            )
+        layers = [
+            _dense(model, folder) if kind == "Dense" else Normalisation()
+            for kind, folder in modules[2:]
+        ]
+        if layers and isinstance(layers[-1], Normalisation):
             layers.pop()  # a cosine does not see it, and lengths are told without it
-        if not pooling:
-            raise UnsupportedModelError(f"{path} of {model} has no Pooling; give a model with one.")
-        return cls(pooling, tuple(layers), is_assumed=False)
+        return cls(_mode(model, modules[1][1]), tuple(layers), is_assumed=False)
 
     @property
     def name(self) -> str:
@@ -314,7 +311,7 @@ def projection_parts(
     apart = max(abs(parts.value - value), float((parts.token["text"] - tokens).abs().max()))
     if not apart <= SAME * max(abs(value), float(tokens.norm()), float(direction.norm())):
         raise UnsupportedModelError(
-            f"the embedding of {model} and the sum of its parts differ by {apart:.2g}, so it cannot "
-            "be taken apart."
+            f"the embedding of {model} and the sum of its parts differ by {apart:.2g}, so it "
+            "cannot be taken apart."
         )
     return parts

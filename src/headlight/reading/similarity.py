@@ -17,6 +17,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from headlight.capture import CapturedModel
+from headlight.capture.linear_network.logit_decomposition import Decomposition
 from headlight.capture.one_text import one_text
 from headlight.capture.sentence_embedding import (
     Embedding,
@@ -25,7 +26,6 @@ from headlight.capture.sentence_embedding import (
     embedding_parts,
     projection_parts,
 )
-from headlight.capture.linear_network.logit_decomposition import Decomposition
 from headlight.catalogue.question_settings import SimilaritySettings
 from headlight.corpora import SentencePair
 from headlight.encode import Encoded, token_names
@@ -196,7 +196,7 @@ def _texts_of(pairs: Iterable[Any], pair: str | None) -> Iterable[tuple[str, str
     if pair is not None:
         raise UsageError("pairs of texts have second texts of their own; leave the other out.")
     count = 0
-    for count, row in enumerate(pairs, 1):  # noqa: B007 - whether there was any
+    for count, row in enumerate(pairs, 1):
         if isinstance(row, SentencePair) and row.second is not None:
             yield row.first, row.second, row.label or ""
         elif isinstance(row, tuple) and len(row) == 2:
@@ -283,7 +283,10 @@ class _Compared:
 
     def without(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
         """Return the cosines without both words of each pair; NaN where a text has no other."""
-        shortened = [{row[side]: self._without(side, row[side]) for row in pairs} for side in (0, 1)]
+        shortened = [
+            {number: self._without(side, number) for number in dict.fromkeys(numbers)}
+            for side, numbers in enumerate(zip(*pairs, strict=True))
+        ]
         cosines = []
         for first, second in pairs:
             a, b = shortened[0][first], shortened[1][second]
@@ -330,8 +333,11 @@ def _of_two_texts(two: _Compared, number: int) -> xarray.Dataset:
         "head_part": (("side", "layer", "head"), head_part),
         "rest_part": ("side", two.cosine - np.nansum(head_part, (1, 2))),
     }
-    coordinates: dict[str, Any] = {"side": list(SIDES), "layer": [site.layer for site in sites],
-        "head": range(head_part.shape[2])}
+    coordinates: dict[str, Any] = {
+        "side": list(SIDES),
+        "layer": [site.layer for site in sites],
+        "head": range(head_part.shape[2]),
+    }
     for at, side in enumerate(SIDES):
         names = token_names(two.model.tokenizer, two.examples[at].ids)
         coordinates[f"{side}_token_text"] = (f"{side}_token", names)

@@ -255,14 +255,14 @@ def _means(result: xr.Dataset) -> BarList:
 
 def _lines(result: xr.Dataset) -> Block:
     """Return both texts as columns of words, with lines for the largest pairs."""
-    ends = list(zip(result["pair_a"].values.tolist(), result["pair_b"].values.tolist(), strict=True))
-    parts, places = result["part"].values.tolist()[:DRAWN], []
-    shown = []
+    numbers = (result[f"pair_{side}"].values.tolist()[:DRAWN] for side in ("a", "b"))
+    ends, parts = list(zip(*numbers, strict=True)), result["part"].values.tolist()[:DRAWN]
+    shown, places = [], []
     for at, side in enumerate(("a", "b")):
         words = _words(result, side)
         chosen = list(range(len(words)))
         if len(words) > MOST_WORDS:
-            chosen = sorted({row[at] for row in ends[:DRAWN]})
+            chosen = sorted({row[at] for row in ends})
         places.append({word: row for row, word in enumerate(chosen)})
         shown.append([words[word] for word in chosen])
     rows = max(map(len, shown))
@@ -281,9 +281,10 @@ def _lines(result: xr.Dataset) -> Block:
             stroke_linecap="round",
             opacity="0.75",
         )
-        for (a, b), part in zip(ends, parts, strict=False)
+        for (a, b), part in zip(ends, parts, strict=True)
     ]
-    texts = [*_column(shown[0], tops[0], TEXT, "end"), *_column(shown[1], tops[1], WIDTH - TEXT, "")]
+    texts = _column(shown[0], tops[0], TEXT, "end")
+    texts += _column(shown[1], tops[1], WIDTH - TEXT, "start")
     drawn = element(
         "svg",
         *lines,
@@ -307,7 +308,7 @@ def _column(words: Sequence[str], top: float, x: int, anchor: str) -> list[Marku
             x=x,
             y=top + ROW * (row + 0.5),
             dy="0.35em",
-            text_anchor=anchor or None,
+            text_anchor=anchor,
             font_size="14",
             fill="currentColor",
         )
@@ -321,14 +322,15 @@ def sections(result: xr.Dataset) -> list[Section]:
     if is_of_several(result):
         formats = dict.fromkeys(map(str, result["name"].values), "+.2f")
         said = "The terms of each pair of texts; they add up to its cosine."
-        return [Section("pairs", "Pairs of texts", said, tables=[Table("pairs", "", frame, formats)])]
+        table = Table("pairs", "", frame, formats)
+        return [Section("pairs", "Pairs of texts", said, tables=[table])]
     heads = head_frame(result)
     return [
         Section(
             "pairs",
             "Pairs of words",
-            "What a pair adds, with attention weights, statistics of norms and slopes as constants; "
-            "and the cosine of the texts without both words, as the model computes it.",
+            "What a pair adds, with attention weights, statistics of norms and slopes as "
+            "constants; and the cosine of the texts without both words, as the model computes it.",
             "Modarressi et al. (2023), for parts of embeddings",
             [_all_words(result)] if result["word_part"].size else [],
             [Table("pairs", "The largest pairs", frame, dict.fromkeys(frame.columns[2:], "+.3f"))],
