@@ -90,10 +90,7 @@ def measured(
         largest = int(data["part"].values.argmax())
         numbers.setdefault("fall", []).append(float(falls[largest]))
         numbers.setdefault("other fall", []).append(float(np.delete(falls, largest).mean()))
-        whole = float(data["pair_part"].sum())
-        numbers.setdefault("bias", []).append(float(data["cosine"]) - whole)
-        sums = sum(float(data[name].sum()) for name in ("pair_part", "a_bias", "b_bias", "bias"))
-        numbers.setdefault("error", []).append(abs(sums - float(data["cosine"])))
+        numbers.setdefault("bias", []).append(float(data["bias"]))
     return numbers
 
 
@@ -154,7 +151,6 @@ def tell(numbers: Mapping[str, Sequence[float]]) -> None:
     apart = np.array(numbers["fall"]) - np.array(numbers["other fall"])
     print(f"the difference: {estimate(apart, 'difference'):+.3f}")
     print(f"biases: {min(numbers['bias']):+.2f} to {max(numbers['bias']):+.2f}")
-    print(f"largest error of the sum: {max(numbers['error']):.1e}")
 
 
 def main() -> None:

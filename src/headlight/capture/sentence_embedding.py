@@ -1,8 +1,8 @@
 """Embedding of a text: how a model pools its hidden tokens, and what each token adds to it.
 
 A SentenceTransformer says in ``modules.json`` how hidden tokens become one vector: a mean, say,
-with dense layers and a normalisation behind it.  For one text that is a linear map, with the length
-and the slopes of activations as constants of the run.
+with dense layers behind it.  For one text that is a linear map, with the slopes of activations as
+constants of the run.
 """
 
 import re
@@ -33,7 +33,6 @@ SAME = 1e-4
 
 MODES: Mapping[str, Callable[[int], Float64[Tensor, " token"]]] = {
     "mean": lambda tokens: torch.full((tokens,), 1 / tokens, dtype=torch.float64),
-    "mean_sqrt_len": lambda tokens: torch.full((tokens,), tokens**-0.5, dtype=torch.float64),
     "weightedmean": lambda tokens: (
         torch.arange(1.0, tokens + 1, dtype=torch.float64) * 2 / (tokens * (tokens + 1))
     ),
@@ -63,10 +62,6 @@ class Dense:
     activation: str
 
 
-class Normalisation:
-    """Division of a vector by its length."""
-
-
 class LinearMap(NamedTuple):
     """Map from the hidden tokens of one text to its embedding, with the constants of the run.
 
@@ -91,12 +86,12 @@ class Pooling:
 
     Attributes:
         mode: Name of the pooling, one of `MODES`.
-        layers: Layers behind the pooling, but for a last normalisation.
+        layers: Dense layers behind the pooling.
         is_assumed: Whether the model does not say it, so that the mean is taken.
     """
 
     mode: str = "mean"
-    layers: tuple[Dense | Normalisation, ...] = ()
+    layers: tuple[Dense, ...] = ()
     is_assumed: bool = True
 
     @classmethod
@@ -114,28 +109,21 @@ class Pooling:
             (str(module.get("type", "")).rpartition(".")[2], str(module.get("path", "")))
             for module in map(dict, _values(path, list))
         ]
+        if modules and modules[-1][0] == "Normalize":
+            modules.pop()  # a cosine does not see it, and lengths are told without it
         kinds = [kind for kind, _ in modules]
-        if kinds[:2] != ["Transformer", "Pooling"] or not {*kinds[2:]} <= {"Dense", "Normalize"}:
+        if kinds[:2] != ["Transformer", "Pooling"] or not {*kinds[2:]} <= {"Dense"}:
             raise UnsupportedModelError(
                 f"{model} embeds texts by {', '.join(kinds) or 'nothing'}, for which there is no "
-                "rule here; give a model with Transformer, Pooling, and Dense or Normalize behind."
+                "rule here; give a model with Transformer, Pooling, Dense and Normalize in order."
             )
-        layers = [
-            _dense(model, folder) if kind == "Dense" else Normalisation()
-            for kind, folder in modules[2:]
-        ]
-        if layers and isinstance(layers[-1], Normalisation):
-            layers.pop()  # a cosine does not see it, and lengths are told without it
-        return cls(_mode(model, modules[1][1]), tuple(layers), is_assumed=False)
+        layers = tuple(_dense(model, folder) for _, folder in modules[2:])
+        return cls(_mode(model, modules[1][1]), layers, is_assumed=False)
 
     @property
     def name(self) -> str:
-        """Return the rule in words: ``mean, dense (Tanh), normalised``."""
-        names = [
-            f"dense ({layer.activation})" if isinstance(layer, Dense) else "normalised"
-            for layer in self.layers
-        ]
-        return ", ".join([self.mode, *names])
+        """Return the rule in words: ``mean, dense (Tanh)``."""
+        return ", ".join([self.mode, *(f"dense ({layer.activation})" for layer in self.layers)])
 
     def linear_map(self, states: Float64[Tensor, "token d_model"]) -> LinearMap:
         """Return the linear map of the text with these hidden tokens.
@@ -148,10 +136,6 @@ class Pooling:
         matrix = torch.eye(len(pooled), dtype=torch.float64)
         offset = torch.zeros(len(pooled), dtype=torch.float64)
         for layer in self.layers:
-            if isinstance(layer, Normalisation):
-                scale = (matrix @ pooled + offset).norm()
-                matrix, offset = matrix / scale, offset / scale
-                continue
             if layer.weight.shape[1] != len(matrix):
                 raise ModelError(
                     f"a dense layer reads {layer.weight.shape[1]} numbers and is given "
@@ -232,18 +216,16 @@ def _dense(model: CapturedModel, folder: str) -> Dense:
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Embedding of one text as a sum.
+    """Embedding of one text as a sum of what tokens add, and positions and biases.
 
     Attributes:
         whole: Embedding, as the model computes it.
         tokens: What each token's embedding adds through all layers.
-        bias: What positions and biases add.
         to_embedding: Map from hidden tokens to the embedding.
     """
 
     whole: Float64[Tensor, " dim"]
     tokens: Float64[Tensor, "token dim"]
-    bias: Float64[Tensor, " dim"]
     to_embedding: LinearMap
 
 
@@ -280,8 +262,7 @@ def embedding_parts(model: CapturedModel, example: Encoded, pooling: Pooling) ->
         refusing(model.name),
     ):
         found = [parts[:, -1].cpu().double() for _, parts in token_parts(run, memory)]
-    tokens = to_embedding.parts(torch.cat(found))
-    return Embedding(whole, tokens, whole - tokens.sum(0), to_embedding)
+    return Embedding(whole, to_embedding.parts(torch.cat(found)), to_embedding)
 
 
 def projection_parts(

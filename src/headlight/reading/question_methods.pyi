@@ -455,8 +455,7 @@ class QuestionMethods:
             - ``cosine`` (): cosine of the two embeddings
             - ``norm`` (side): length of each embedding, before it is normalised
             - ``pair_part`` (a_token × b_token): what a pair of tokens adds
-            - ``a_bias`` (a_token), ``b_bias`` (b_token), ``bias`` (): what a token adds with the
-              positions and biases of the other text, and what these add by themselves
+            - ``bias`` (): what positions and biases add, by themselves and with tokens
             - ``word_part`` (a_word × b_word): what a pair of words adds
             - ``part``, ``without_cosine`` (pair): what the largest pairs of words add, and the cosine
               of the texts without both words

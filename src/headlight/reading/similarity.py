@@ -45,9 +45,7 @@ VARIABLES = long_names(
         "norm": Variable("length of the embedding"),
         "pair_part": Variable("what a pair of tokens adds to the cosine"),
         "word_part": Variable("what a pair of words adds to the cosine"),
-        "a_bias": Variable("what a token of the first text adds with the other's biases"),
-        "b_bias": Variable("what a token of the second text adds with the other's biases"),
-        "bias": Variable("what positions and biases of both texts add"),
+        "bias": Variable("what positions and biases add, by themselves and with tokens"),
         "head_part": Variable("what a head writes directly into the cosine, by text"),
         "rest_part": Variable("what embeddings, feed-forward layers and biases write, by text"),
         "part": Variable("what a pair of words adds, the largest first"),
@@ -69,10 +67,10 @@ WHOLE = Place(None, "text", masked=False, classes=False, at_end=False)
 class Similarity(TextResult):
     """Similarity of two texts, as a sum, or of several pairs of texts in short.
 
-    `dataset` has ``cosine`` and its parts: ``pair_part[a_token, b_token]``, ``a_bias``, ``b_bias``
-    and ``bias`` add up to it, and so do for each text ``head_part[side, layer, head]`` and
-    ``rest_part``.  ``word_part`` sums the pieces of words, ``part`` and ``without_cosine`` are of
-    the largest pairs.  Of several pairs of texts it has ``term[text_pair, name]`` and their means.
+    `dataset` has ``cosine`` and its parts: ``pair_part[a_token, b_token]`` and ``bias`` add up to
+    it, and so do for each text ``head_part[side, layer, head]`` and ``rest_part``.  ``word_part``
+    sums the pieces of words, ``part`` and ``without_cosine`` are of the largest pairs.  Of several
+    pairs of texts it has ``term[text_pair, name]`` and their means.
     """
 
     dataset: xarray.Dataset
@@ -111,9 +109,10 @@ class Similarity(TextResult):
 
 
 def _plain(values: np.ndarray) -> Any:
-    if values.dtype.kind != "f":
-        return values.tolist()
-    return np.where(np.isfinite(values), values.astype(object), None).tolist()
+    plain = values.astype(object)
+    if values.dtype.kind == "f":
+        plain[~np.isfinite(values)] = None
+    return plain.tolist()
 
 
 @answers("similarity")
@@ -145,8 +144,7 @@ def similarity(
         - ``cosine`` (): cosine of the two embeddings
         - ``norm`` (side): length of each embedding, before it is normalised
         - ``pair_part`` (a_token × b_token): what a pair of tokens adds
-        - ``a_bias`` (a_token), ``b_bias`` (b_token), ``bias`` (): what a token adds with the
-          positions and biases of the other text, and what these add by themselves
+        - ``bias`` (): what positions and biases add, by themselves and with tokens
         - ``word_part`` (a_word × b_word): what a pair of words adds
         - ``part``, ``without_cosine`` (pair): what the largest pairs of words add, and the cosine
           of the texts without both words
@@ -314,19 +312,16 @@ def _words(model: CapturedModel, example: Encoded) -> list[Word]:
 
 def _of_two_texts(two: _Compared, number: int) -> xarray.Dataset:
     pairs = two.largest[:number]
-    first, second = two.embeddings
     sites = [parts.site for parts in two.sums[0].heads]
     head_part = np.full((2, len(sites), max(site.heads for site in sites)), np.nan)
-    for side, decomposition in enumerate(two.sums):
+    for at, decomposition in enumerate(two.sums):
         for layer, parts in enumerate(decomposition.heads):
-            head_part[side, layer, : len(parts.direct)] = parts.direct.sum(-1).numpy()
+            head_part[at, layer, : len(parts.direct)] = parts.direct.sum(-1).numpy()
     variables: dict[str, Any] = {
         "cosine": ((), two.cosine),
         "norm": ("side", [float(embedding.whole.norm()) for embedding in two.embeddings]),
         "pair_part": (("a_token", "b_token"), two.pair_part),
-        "a_bias": ("a_token", (first.tokens @ second.bias / two.scale).numpy()),
-        "b_bias": ("b_token", (second.tokens @ first.bias / two.scale).numpy()),
-        "bias": ((), float(first.bias @ second.bias) / two.scale),
+        "bias": ((), two.cosine - two.pair_part.sum()),
         "word_part": (("a_word", "b_word"), two.word_part),
         "part": ("pair", [float(two.word_part[pair]) for pair in pairs]),
         "without_cosine": ("pair", two.without(pairs)),
@@ -344,8 +339,8 @@ def _of_two_texts(two: _Compared, number: int) -> xarray.Dataset:
         texts = np.array([word.text for word in two.words[at]], dtype=str)
         coordinates[f"{side}_word_text"] = (f"{side}_word", texts)
         numbers = np.full(len(names), -1)
-        for number_of_word, word in enumerate(two.words[at]):
-            numbers[list(word.places)] = number_of_word
+        for word_number, named in enumerate(two.words[at]):
+            numbers[list(named.places)] = word_number
         coordinates[f"{side}_word_of"] = (f"{side}_token", numbers)
         coordinates[f"pair_{side}"] = ("pair", np.array([row[at] for row in pairs], dtype=int))
     return described(variables, coordinates, VARIABLES)

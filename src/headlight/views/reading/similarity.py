@@ -12,13 +12,12 @@ from headlight.files import printable
 from headlight.findings.interval_phrases import interval
 from headlight.findings.phrases import plural
 from headlight.result.estimate import Estimate, estimate_of
-from headlight.views.headline import BarList, Block, Headline, ValueBar, signed_bars
+from headlight.views.headline import BarList, Block, Headline, signed_bars
 from headlight.views.html_elements import element
 from headlight.views.number_formats import signed, two_decimals
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
 from headlight.views.titles import model_name, shortened
-from headlight.vocabulary import head_name
 
 KIND = "why two texts are alike"
 
@@ -76,18 +75,10 @@ def frame_of(result: xr.Dataset) -> pd.DataFrame:
 
 def head_frame(result: xr.Dataset) -> pd.DataFrame:
     """Return what each head writes into the cosine, for each text, the largest first."""
-    parts = result["head_part"].values
-    layers, heads = np.nonzero(np.isfinite(parts[0]))
-    frame = pd.DataFrame(
-        {
-            "layer": result["layer"].values[layers],
-            "head": heads,
-            "first text": parts[0, layers, heads],
-            "second text": parts[1, layers, heads],
-        }
-    )
-    order = (-frame[["first text", "second text"]].abs().max(axis=1)).sort_values(kind="stable")
-    return frame.loc[order.index].reset_index(drop=True)
+    frame = result["head_part"].to_series().unstack("side").dropna()
+    frame.columns = pd.Index(["first text", "second text"])
+    order = frame.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
+    return frame.loc[order].reset_index()
 
 
 def _firsts(result: xr.Dataset) -> list[str]:
@@ -125,8 +116,7 @@ def _pairs(result: xr.Dataset) -> list[tuple[str, float, float]]:
 
 def _rest(result: xr.Dataset) -> tuple[float, float]:
     """Return what special tokens and punctuation marks add, and what positions and biases do."""
-    whole, words = float(result["pair_part"].sum()), float(result["word_part"].sum())
-    return whole - words, float(result["cosine"]) - whole
+    return float(result["pair_part"].sum() - result["word_part"].sum()), float(result["bias"])
 
 
 def _are_less(result: xr.Dataset) -> bool:
@@ -196,12 +186,6 @@ def findings(result: xr.Dataset) -> list[str]:
     ]
     if _are_less(result):
         sentences.append(MORE_THAN_WORDS)
-    heads = head_frame(result)
-    if len(heads):
-        row = heads.iloc[0]
-        side = max(("first text", "second text"), key=lambda name: abs(row[name]))
-        name = head_name(int(row["layer"]), int(row["head"]))
-        sentences.append(f"Of heads, {name} writes most, {signed(row[side])} in the {side}.")
     return sentences
 
 
@@ -238,18 +222,9 @@ def _without(result: xr.Dataset) -> BarList:
 
 
 def _means(result: xr.Dataset) -> BarList:
-    mean = _estimate(result)
-    largest = float(np.abs(mean.value).max()) or 1.0
-    bars = [
-        ValueBar(
-            NAMES.get(str(name), "cosine"),
-            signed(value),
-            abs(value) / largest,
-            "norm" if value < 0 else "weight",
-            name == "cosine",
-        )
-        for name, value in zip(result["name"].values, mean.value.tolist(), strict=True)
-    ]
+    names = [NAMES.get(str(name), "cosine") for name in result["name"].values]
+    values = list(zip(names, result["mean"].values.tolist(), strict=True))
+    bars = signed_bars(values, signed, names[:1])
     return BarList("The mean cosine and what it is the sum of", bars)
 
 
