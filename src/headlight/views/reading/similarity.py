@@ -212,9 +212,7 @@ def _bars(result: xr.Dataset) -> BarList:
 def _without(result: xr.Dataset) -> BarList:
     """Return the cosines without the words of the first pairs, and of the whole texts."""
     cosines = [
-        (f"without {label}", without)
-        for label, _, without in _pairs(result)[:REMOVED]
-        if np.isfinite(without)
+        (label, without) for label, _, without in _pairs(result)[:REMOVED] if np.isfinite(without)
     ]
     whole = ("the whole texts", float(result["cosine"]))
     bars = signed_bars([*cosines, whole], two_decimals, [whole[0]])
