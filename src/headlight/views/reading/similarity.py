@@ -343,6 +343,7 @@ def _all_words(result: xr.Dataset) -> Drawing:
             scale="change",
             limits=(-largest, largest),
             format="+.2f",
+            low_is_good=True,  # the ramp reversed: what adds is blue, as are bars and lines
         )
         return head_map([panel])
 
