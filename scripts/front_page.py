@@ -3,7 +3,7 @@
     python scripts/front_page.py
 
 It stands between ``<!-- first screen of README.md -->`` and ``<!-- end -->``: the title, the
-picture, the lines that draw it, and the five doors.
+picture, the lines that draw it, and the six doors.
 """
 
 import re

@@ -339,6 +339,20 @@ def door_sources() -> Any:
     )
 
 
+def door_similarity() -> Any:
+    """Bars of the pairs of words that add most to the cosine of a query and a passage."""
+    texts = ("Who feeds the cat?", "The feline gets its food from Anna.")
+    found = pretrained("minilm").similarity(*texts)
+    rows = [
+        BarRow(
+            f"“{row['first text']}” × “{row['second text']}”",
+            [Mark("", row["part"], colour="weight", note=f"{row['part']:+.2f}")],
+        )
+        for row in found.to_dataframe().head(6).to_dict("records")
+    ]
+    return bars(rows, x_label=f"added to the cosine {float(found.dataset['cosine']):.2f}")
+
+
 def sources() -> Any:
     """How often signals name the passage that an answer rests on, as the page says."""
     rows = []
@@ -480,6 +494,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         concepts,
         corpora,
         door_prediction,
+        door_similarity,
         door_sources,
         door_survey,
         embedded_model,

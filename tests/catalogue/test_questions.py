@@ -83,7 +83,8 @@ def asked(name: str, model: Model) -> Model:
 
 def settings_of(name: str) -> dict[str, Any]:
     """Return the settings without which a question has no answer."""
-    return {"compare_text": TEXT.replace("cat", "dog")} if name == "patch" else {}
+    other = TEXT.replace("cat", "dog")
+    return {"patch": {"compare_text": other}, "similarity": {"pair": other}}.get(name, {})
 
 
 @pytest.mark.slow
@@ -97,7 +98,7 @@ def test_an_answer_has_all_its_files_and_sentences(name: str, model: Model, tmp_
     assert load(tmp_path / "answer.nc").attrs["text"] == TEXT
     assert question.view.findings(answer.dataset)
     with pytest.raises(UsageError, match="saved as"):
-        answer.save(tmp_path / "answer.csv")
+        answer.save(tmp_path / "answer.txt")
 
 
 def returned(name: str) -> dict[str, list[str]]:
@@ -118,6 +119,7 @@ ALL_VARIABLES: dict[str, dict[str, Any]] = {
     "patch": {"compare_text": OTHER},
     "routes": {"compare_text": OTHER},
     "predict": {"against": "dog"},
+    "similarity": {"pair": OTHER},
     "sources": {
         "context": ["the cat sat", "the dog ran"],
         "answer": "the dog",

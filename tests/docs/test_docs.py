@@ -432,7 +432,7 @@ def test_the_readme_links_to_files_that_are_there() -> None:
 def test_each_door_of_the_readme_has_a_picture_and_a_command_that_is_understood() -> None:
     doors = [line for line in README.splitlines() if line.startswith("| ") and "<img " in line]
     commands = [re.search(r"`headlight ([^`]+)`", door) for door in doors]
-    assert len(doors) == 5
+    assert len(doors) == 6
     assert all(commands)
     program = typer.main.get_command(app)
     for command in filter(None, commands):

@@ -16,6 +16,7 @@ from headlight.reading.patching import Patching
 from headlight.reading.prediction import Prediction
 from headlight.reading.reading import Reading
 from headlight.reading.routes import Routes
+from headlight.reading.similarity import Similarity
 from headlight.reading.sources import Sources
 
 TEXT = "the old mill keeps a town"
@@ -36,7 +37,7 @@ def test_an_answer_has_the_formats_that_its_command_takes() -> None:
     """What is looked at before the work is what is written after it."""
     answers = (
         *(Alternatives, Explanation, Flow, Generation, Patching, Prediction, Reading, Routes),
-        Sources,
+        *(Similarity, Sources),
     )
     assert {answer.question for answer in answers} == set(QUESTIONS)
 

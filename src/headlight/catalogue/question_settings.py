@@ -256,6 +256,17 @@ class PatchSettings(TargetSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SimilaritySettings(Settings):
+    """Settings of the similarity of two texts.
+
+    Attributes:
+        number: pairs of words, the largest, whose removal is computed.
+    """
+
+    number: Common[AtLeast1] = 10
+
+
+@dataclass(frozen=True, kw_only=True)
 class GenerationSettings(Settings):
     """Settings of the text to generate.
 

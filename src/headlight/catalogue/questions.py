@@ -21,6 +21,7 @@ from headlight.catalogue.question_settings import (
     PredictionSettings,
     ReadingSettings,
     RouteSettings,
+    SimilaritySettings,
     SourceSettings,
     TextFlowSettings,
 )
@@ -212,6 +213,23 @@ QUESTIONS: Mapping[str, Question] = {
             shown="headlight.views.reading.flow",
             papers="Abnar and Zuidema 2020; Modarressi et al. 2022; Ferrando et al. 2022",
             is_command=False,  # the command flow is the study; `read --flow` writes this
+        ),
+        Question(
+            name="similarity",
+            sentence="Decompose the cosine of two texts into what each pair of words adds.",
+            settings=SimilaritySettings,
+            answered="headlight.reading.similarity",
+            shown="headlight.views.reading.similarity",
+            papers="Modarressi et al. 2023",
+            examples=(
+                (
+                    '"Who feeds the cat?" "The feline gets its food from Anna."',
+                    "the embedded BERT, mean",
+                ),
+                ('"A query" "A passage" --model sentence-transformers/all-MiniLM-L6-v2', ""),
+                ("--pairs pairs.tsv --model NAME --csv table.csv", "a row for each pair"),
+            ),
+            command="headlight.cli.similarity",
         ),
         Question(
             name="sources",

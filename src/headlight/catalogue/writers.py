@@ -50,9 +50,9 @@ WRITERS: Mapping[str, Writer] = {
         Writer(name="json", sentence="every number as JSON", write=methodcaller("to_json")),
         Writer(
             name="csv",
-            sentence="a table of passages",
+            sentence="a table of passages or pairs",
             write=methodcaller("to_csv"),
-            questions=("sources",),
+            questions=("similarity", "sources"),
             run_path=f"{TABLES}/",
         ),
         Writer(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from headlight.chats import Chat
+from headlight.corpora.pairs import SentencePair
 from headlight.reading.alternatives import Alternatives
 from headlight.reading.explanation import Explanation
 from headlight.reading.flow import Flow
@@ -10,6 +11,7 @@ from headlight.reading.patching import Patching
 from headlight.reading.prediction import Prediction
 from headlight.reading.reading import Reading
 from headlight.reading.routes import Routes
+from headlight.reading.similarity import Similarity
 from headlight.reading.sources import Sources
 from headlight.settings.attribution import AttributionSettings
 from pathlib import Path
@@ -437,6 +439,49 @@ class QuestionMethods:
             UnknownNameError: there is no such method.
             UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
             UnsupportedModelError: a method cannot be used with this model.
+        """
+        ...
+
+    def similarity(
+        self,
+        text: str | Iterable[SentencePair | tuple[str, str]],
+        pair: str | None = None,
+        *,
+        number: int = 10,
+    ) -> Similarity:
+        """Decompose the cosine of two embeddings into what each pair of tokens adds.
+
+        Texts are embedded by the model's own rule, as the files of a SentenceTransformer say it; where
+        nothing says one, by the mean over all tokens.  Attention weights, statistics of norms and
+        slopes are constants of each text.
+
+        Args:
+            text: first text; or pairs of texts, as tuples of two or as an open corpus of pairs.
+            pair: second text.
+            number: pairs of words, the largest, whose removal is computed.
+
+        Returns:
+            Similarity, whose ``dataset`` holds a cosine and its parts; of several pairs of texts it has
+            a row for each in ``term``, and their means in ``mean``.
+
+            - ``cosine`` (): cosine of the two embeddings
+            - ``norm`` (side): length of each embedding, before it is normalised
+            - ``pair_part`` (a_token × b_token): what a pair of tokens adds
+            - ``bias`` (): what positions and biases add, by themselves and with tokens
+            - ``word_part`` (a_word × b_word): what a pair of words adds
+            - ``part``, ``without_cosine`` (pair): what the largest pairs of words add, and the cosine
+              of the texts without both words
+            - ``head_part`` (side × layer × head), ``rest_part`` (side): what heads, and all else, write
+              directly into the cosine; of each side they add up to it
+
+        Raises:
+            UsageError: no second text, an empty or too long text, no tokenizer, or a model that does
+                not read one text alone.
+            ModelError: the files that say how texts are embedded are damaged.
+            UnsupportedModelError: the embedding is not a sum over tokens (it is pooled by a maximum,
+                say), or its parts do not add up.
+
+        Source: parts of embeddings: Modarressi et al. (2023), DecompX, without the sharing of biases.
         """
         ...
 

@@ -122,13 +122,14 @@ def words_of(model: CapturedModel, example: Encoded, place: Place) -> list[Word]
                 and side == "text"
                 and any(example.segment_names[at] == TEMPLATE for at in places)
             )
-            stays = mask in pieces or is_template or _is_punctuation(word.text)
+            stays = mask in pieces or is_template or is_punctuation(word.text)
             if places and not stays and not _is_apart(word, place):
                 words.append(word)
     return words
 
 
-def _is_punctuation(text: str) -> bool:
+def is_punctuation(text: str) -> bool:
+    """Return whether a text has punctuation marks alone, or nothing."""
     return all(unicodedata.category(character).startswith("P") for character in text)
 
 

@@ -23,7 +23,15 @@ from headlight.views import run_comparison
 from headlight.views.headline import Headline
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
-from headlight.views.reading import alternatives, explanation, flow, patching, prediction, sources
+from headlight.views.reading import (
+    alternatives,
+    explanation,
+    flow,
+    patching,
+    prediction,
+    similarity,
+    sources,
+)
 from headlight.views.sentences import sentences_of, title_of
 from headlight.views.titles import Subject
 from headlight.vocabulary import ATTENTION
@@ -36,6 +44,7 @@ VIEWS_WITHOUT_STUDY: dict[object, Any] = {
     "alternatives": alternatives,
     "sources": sources,
     "patching": patching,
+    "similarity": similarity,
 }
 """Modules that show results of no study, by the stage of the result."""
 
