@@ -138,7 +138,8 @@ function linkLines(ways, { across, down, thick, small, width, blue, card, black 
       d: `M${x0} ${y0}C${x0 + 0.6 * bend} ${y0 - (y0 - y1) * 0.55} ${x1 - bend} ${y1} ${x1} ${y1}`, fill: "none", stroke: blue, "stroke-opacity": strong.has(link) ? 0.9 : 0.25, "stroke-width": (Math.max(1, share * thick) + (strong.has(link) ? 1.4 : 0)).toFixed(1), "data-way": "attention",
     }, undefined, `layer ${layers[place]}: ${quoted(to)} takes ${fine(link.local)} of itself from ${quoted(from)}, which is ${fine(share)} of ${quoted(state.token)}: ${by}`));
     if (!strong.has(link)) continue;
-    const name = heads.length ? headName(place, heads[0].head) : `L${layers[place]}`, text = small ? name : `${fine(share)} by ${name}${heads.length > 1 ? ` and ${heads.length - 1} more` : ""}`;
+    const name = heads.length ? headName(place, heads[0].head) : `L${layers[place]}`, full = `${fine(share)} by ${name}${heads.length > 1 ? ` and ${heads.length - 1} more` : ""}`;
+    const text = small || 7 * full.length + 16 > (aside > 0 ? x0 : width - x0) ? name : full;
     const long = 7 * text.length + 8, x = aside > 0 ? Math.max(2, x0 - 6 - long) : Math.min(x0 + 6, width - 2 - long), y = y0 - 5;
     if (placed.some((other) => Math.abs(other.y - y) < 15 && x < other.x + other.long && other.x < x + long)) continue;
     placed.push({ x, y, long });
