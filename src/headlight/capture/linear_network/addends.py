@@ -138,6 +138,61 @@ def slopes_of(
     return slopes
 
 
+NUMBERS_AT_ONCE = 2**24
+"""Numbers of slopes that are held at once: 64 MB in float32; at least those of one component."""
+
+
+def vectors_of(
+    output: Tensor, addends: Sequence[Addend], suspects: Sequence[str], name: str
+) -> list[Tensor]:
+    """Return what each addend adds to a vector, and check that the vector is the sum of it all.
+
+    Args:
+        output: Vector in the graph of a linear network, ``component``.
+        addends: Addends of that network.
+        suspects: Functions that may have lost a part; for the message.
+        name: Name of the model.
+
+    Returns:
+        Vectors in float64, ``head component`` for the heads of an attention module, and
+        ``1 component`` for any other addend.
+
+    Raises:
+        UnsupportedModelError: the vectors do not add up to the output.
+    """
+    values = [addend.value for addend in addends]
+    at_once = max(1, NUMBERS_AT_ONCE // sum(value.numel() for value in values))
+    blocks = []
+    for rows in torch.eye(len(output), dtype=output.dtype, device=output.device).split(at_once):
+        slopes = torch.autograd.grad(
+            output, values, rows, is_grads_batched=True, allow_unused=True, retain_graph=True
+        )
+        blocks.append(
+            [_vectors(addend, slope, rows) for addend, slope in zip(addends, slopes, strict=True)]
+        )
+    vectors = [torch.cat(parts, -1).cpu() for parts in zip(*blocks, strict=True)]
+    for addend, vector in zip(addends, vectors, strict=True):
+        if addend.kind == "frozen" and bool(vector.any()):
+            raise _refusal(name, addend.name)
+    together, whole = torch.cat(vectors), output.detach().double().cpu()
+    allowed = TOLERANCE[output.dtype] * torch.maximum(whole.norm(), together.norm())
+    if not (together.sum(0) - whole).norm() <= allowed:
+        raise _refusal(name, suspects[0] if suspects else "one of its functions")
+    return vectors
+
+
+def _vectors(addend: Addend, slope: Tensor | None, rows: Tensor) -> Tensor:
+    """Return the contributions of an addend to some components of a vector."""
+    heads = addend.value.shape[2] if addend.kind == "attention" else 1
+    if slope is None:
+        return rows.new_zeros(heads, len(rows), dtype=torch.float64)
+    # Masks add -∞, which nothing depends on.
+    value = torch.where(addend.value.detach().isinf(), 0, addend.value.detach())
+    if addend.kind == "attention":
+        return torch.einsum("cbqhd,bqhd->hc", slope, value).double()
+    return (slope.flatten(1) @ value.flatten())[None].double()
+
+
 def share(slope: Tensor, value: Tensor) -> Tensor:
     """Return the contribution of each number of an addend: the number times its slope.
 
