@@ -9,7 +9,7 @@ vector of the one and a vector of the other.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -22,7 +22,6 @@ from headlight.capture.custom_attention.products import gives_weights
 from headlight.capture.linear_network.addends import Addend, share, slopes_of, vectors_of
 from headlight.capture.linear_network.linear_pass import LinearPass, linear_pass
 from headlight.capture.linear_network.logit_decomposition import (
-    Component,
     HeadParts,
     Table,
     by_head,
@@ -48,67 +47,28 @@ class PartName(NamedTuple):
 
 TOKEN = PartName("token", -1, -1, "embedding of the token")
 POSITION = PartName("position", -1, -1, "embedding of the position")
+ORDER = {"token": 0, "position": 1, "head": 2, "bias": 4}
+"""Places of kinds in the order of parts; layers stand between heads and biases."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class SideParts:
     """Addends of one side of a score.
 
     Attributes:
-        token: Contribution of the embedding of the token.
-        position: Contribution of other embeddings, such as that of its position.
         heads: Contributions of each earlier attention module, by head and by attended token.
-        components: Embeddings, whole modules, feed-forward layers and biases, whose ``direct``
-            parts add up to the score.
+        parts: Contributions of embeddings, heads, layers and biases, which add up to the score.
         vectors: What each part adds to the query, or to the key, which is their sum.
     """
 
-    token: float = 0.0
-    position: float = 0.0
-    heads: list[HeadParts] = field(default_factory=list)
-    components: list[Component] = field(default_factory=list)
-    vectors: dict[PartName, Float64[Tensor, " component"]] = field(default_factory=dict)
-
-    @property
-    def parts(self) -> dict[PartName, float]:
-        """Return the addends of the score by name: embeddings, heads, layers and biases."""
-        parts = {TOKEN: self.token}
-        if self.position:
-            parts[POSITION] = self.position
-        for heads in self.heads:
-            for number, part in enumerate(heads.direct.sum(-1).tolist()):
-                parts[_head_name(heads.site, number)] = part
-        for component in self.components:
-            # Embeddings stand above by token, and attention by head.
-            if component.kind not in ("embeddings", "attention"):
-                name = _component_name(component)
-                parts[name] = parts.get(name, 0.0) + component.direct
-        return parts
-
-    def add(self, name: PartName, vector: Float64[Tensor, " component"]) -> None:
-        """Add a vector to that of a part."""
-        self.vectors[name] = self.vectors.get(name, 0) + vector
+    heads: list[HeadParts]
+    parts: dict[PartName, float]
+    vectors: dict[PartName, Float64[Tensor, " component"]]
 
     def matrix(self, names: Sequence[PartName]) -> Float64[Tensor, "part component"]:
         """Return the vectors of these parts, zeros for parts that this side does not have."""
         nothing = torch.zeros_like(next(iter(self.vectors.values())))
         return torch.stack([self.vectors.get(name, nothing) for name in names])
-
-
-def _head_name(site: AttentionSite, head: int) -> PartName:
-    return PartName("head", site.layer, head, site.name)
-
-
-def _component_name(component: Component) -> PartName:
-    layer = -1 if component.site is None else component.site.layer
-    return PartName(component.kind, layer, -1, component.name)
-
-
-def _embedding_name(addend: Addend) -> PartName | None:
-    """Return the name of an embedding; None for other addends."""
-    if addend.kind == "token":
-        return TOKEN
-    return POSITION if addend.kind in ("embedding", "input") else None
 
 
 @dataclass(frozen=True)
@@ -194,31 +154,37 @@ def _side(
         )
     slopes = slopes_of(score, cut_pass.addends, cut_pass.suspects, name)
     vectors = vectors_of(vector, cut_pass.addends, cut_pass.suspects, name)
-    side, table = SideParts(), Table(cut_pass.attention)
+    side, table = SideParts([], {TOKEN: 0.0}, {}), Table(cut_pass.attention)
     attention = iter(cut_pass.attention)
     for addend, slope, written in zip(cut_pass.addends, slopes, vectors, strict=True):
         if addend.kind == "attention":
             attended = next(attention)
-            heads = by_head(attended, slope)
-            side.heads.append(HeadParts(attended.site, heads, torch.zeros_like(heads)))
-            table.of_attention(attended).direct = float(heads.sum())
-            for number, row in enumerate(written):
-                side.add(_head_name(attended.site, number), row)
+            at, heads = attended.site, by_head(attended, slope)
+            side.heads.append(HeadParts(at, heads, torch.zeros_like(heads)))
+            names = [PartName("head", at.layer, head, at.name) for head in range(len(heads))]
+            numbers = heads.sum(-1).tolist()
         elif slope is not None and bool(slope.any()):
-            added = float(share(slope, addend.value).double().sum())
-            is_linear = addend.kind == "linear"
-            component = (
-                table.linear_component(addend) if is_linear else table.addend_component(addend)
-            )
-            component.direct += added
-            part = _embedding_name(addend) or _component_name(component)
-            if part == TOKEN:
-                side.token += added
-            elif part == POSITION:
-                side.position += added
-            side.add(part, written[0])
-    side.components = table.in_order()
-    return side
+            names = [_name(addend, table)]
+            numbers = [float(share(slope, addend.value).double().sum())]
+        else:
+            continue
+        for part, number, row in zip(names, numbers, written, strict=True):
+            side.parts[part] = side.parts.get(part, 0.0) + number
+            side.vectors[part] = side.vectors.get(part, 0) + row
+    order = sorted(side.parts, key=lambda part: ORDER.get(part.kind, 3))
+    return replace(side, parts={part: side.parts[part] for part in order})
+
+
+def _name(addend: Addend, table: Table) -> PartName:
+    """Return the name of what an addend is of: an embedding, a layer or a bias."""
+    if addend.kind == "token":
+        return TOKEN
+    if addend.kind in ("embedding", "input"):
+        return POSITION
+    is_linear = addend.kind == "linear"
+    component = table.linear_component(addend) if is_linear else table.addend_component(addend)
+    layer = -1 if component.site is None else component.site.layer
+    return PartName(component.kind, layer, -1, component.name)
 
 
 def largest_key(weights: Float64[Tensor, " key"], query: int, other_key: int | None = None) -> int:
