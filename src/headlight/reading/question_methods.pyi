@@ -387,7 +387,7 @@ class QuestionMethods:
             - ``part`` (part_number): what each part adds to the score, on either side
             - ``head_part`` (of × site × earlier_head × token): parts of earlier heads, by the token
               that they take from; of is the side, a site is an attention module
-            - ``product`` (query_part × key_part): what the parts of both sides add to the score together
+            - ``product`` (query_part × key_part): what the parts of both sides add to the score
             - ``other_score``, ``other_weight`` (): the same of the other key, if there is one
             - ``difference`` (query_part × key_part): what the parts add to ``score`` − ``other_score``
 

@@ -162,8 +162,9 @@ def vectors_of(
     """
     values = [addend.value for addend in addends]
     at_once = max(1, NUMBERS_AT_ONCE // sum(value.numel() for value in values))
-    blocks = []
-    for rows in torch.eye(len(output), dtype=output.dtype, device=output.device).split(at_once):
+    unit, blocks = torch.eye(len(output), dtype=output.dtype, device=output.device), []
+    for first in range(0, len(output), at_once):
+        rows = unit[first : first + at_once]
         slopes = torch.autograd.grad(
             output, values, rows, is_grads_batched=True, allow_unused=True, retain_graph=True
         )

@@ -260,8 +260,8 @@ def findings(explanation: xr.Dataset) -> list[str]:
     sentences = [_title(explanation)]
     if "difference" in explanation:
         rows = frame_of_pairs(explanation).iloc[1:4].to_dict("records")
-        said = (f"{_pair_label(row)} ({signed(row['difference'])})" for row in rows)
-        return [*sentences, f"The next pairs are {', '.join(said)}."]
+        others = (f"{_pair_label(row)} ({signed(row['difference'])})" for row in rows)
+        return [*sentences, f"The next pairs are {', '.join(others)}."]
     query, key = _ends(explanation)
     for side, token in (("key", key), ("query", query)):
         parts = _parts(explanation, side)
