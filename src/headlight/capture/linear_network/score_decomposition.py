@@ -153,7 +153,7 @@ def _side(
             "followed."
         )
     slopes = slopes_of(score, cut_pass.addends, cut_pass.suspects, name)
-    vectors = vectors_of(vector, cut_pass.addends, cut_pass.suspects, name)
+    vectors = vectors_of(vector, cut_pass.addends, slopes, cut_pass.suspects, name)
     side, table = SideParts([], {TOKEN: 0.0}, {}), Table(cut_pass.attention)
     attention = iter(cut_pass.attention)
     for addend, slope, written in zip(cut_pass.addends, slopes, vectors, strict=True):
