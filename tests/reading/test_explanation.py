@@ -1,11 +1,9 @@
-"""Why a head attends: scores as sums, against the modules of a model taken apart by hand."""
+"""Why a head attends: scores as sums, their sentences, bars and pages."""
 
 import json
 
 import numpy as np
 import pytest
-import torch
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from headlight.errors import UsageError
 from headlight.findings import labels_of
@@ -19,72 +17,7 @@ from page_words import words_when_open
 from studies.models import model as subject
 
 TEXT = "the river is old , the mill near it fell"
-HEADS, SHARED, SIZE = 4, 2, 8
-
-
-def seen_in(network, ids):
-    """What the modules that matter put out in one pass, and the weights of the first layer."""
-    first, second = network.layers[0], network.layers[1]
-    wanted = {
-        "embedded": network.embed_tokens,
-        "value": first.self_attn.v_proj,
-        "written": first.mlp,
-        "queries": second.self_attn.q_proj,
-        "keys": second.self_attn.k_proj,
-    }
-    found, hooks = {}, []
-    for name, module in wanted.items():
-        hooks.append(
-            module.register_forward_hook(
-                lambda _, __, output, name=name: found.__setitem__(name, output[0].detach())
-            )
-        )
-    network.set_attn_implementation("eager")
-    with torch.no_grad():
-        found["weight"] = network(ids, output_attentions=True).attentions[0][0]
-    network.set_attn_implementation("sdpa")
-    for hook in hooks:
-        hook.remove()
-    return found
-
-
-def naive_key_side(network, ids, head, query, key):
-    """The score, and what each part of the residual stream of the key adds to it."""
-    found = seen_in(network, ids)
-    first, second = network.layers[0], network.layers[1]
-    cos, sin = network.rotary_emb(found["embedded"][None], torch.arange(ids.shape[1])[None])
-
-    def turned(vector, place):
-        row = vector.reshape(1, 1, 1, SIZE)
-        return apply_rotary_pos_emb(row, row, cos[:, place : place + 1], sin[:, place : place + 1])[
-            0
-        ].flatten()
-
-    q = turned(found["queries"][query].reshape(HEADS, SIZE)[head], query)
-    shared = head // (HEADS // SHARED)
-    block = slice(shared * SIZE, (shared + 1) * SIZE)
-    k = turned(found["keys"][key][block], key)
-    scale = SIZE**-0.5
-
-    values = found["value"].reshape(-1, SHARED, SIZE)
-    output = first.self_attn.o_proj.weight.T.reshape(HEADS, SIZE, -1)
-    parts = {"embedding": found["embedded"][key], "mlp": found["written"][key]}
-    for h in range(HEADS):
-        for j in range(ids.shape[1]):
-            moved = values[j, h // (HEADS // SHARED)] @ output[h]
-            parts[h, j] = found["weight"][h, key, j] * moved
-    parts["bias"] = first.self_attn.o_proj.bias
-    stream = sum(parts.values())
-    norm = second.input_layernorm
-    size = (stream.square().mean() + norm.variance_epsilon).sqrt()
-
-    def added(part):
-        inner = second.self_attn.k_proj.weight[block] @ (norm.weight * part / size)
-        return float(q @ turned(inner, key) * scale)
-
-    scores = {name: added(part) for name, part in parts.items()}
-    scores["key bias"] = float(q @ turned(second.self_attn.k_proj.bias[block], key) * scale)
-    return float(q @ k * scale), scores
+HEADS = 4
 
 
 @pytest.fixture(scope="module")
@@ -92,24 +25,6 @@ def llama():
     model = subject("llama")
     model.transformer.double()
     return model
-
-
-@pytest.mark.parametrize(("head", "query", "key"), [(0, 9, 3), (3, 5, 5), (2, 7, 0)])
-def test_the_key_side_by_hand(llama, head, query, key):
-    found = explain(llama, TEXT, layer=1, head=head, query=query, key=key)
-    ids = torch.tensor([llama.tokenizer(TEXT)["input_ids"]])
-    with torch.no_grad():
-        score, parts = naive_key_side(llama.transformer, ids, head, query, key)
-    assert float(found.dataset["score"]) == pytest.approx(score, abs=1e-6)
-    of_heads = found.dataset["head_part"].sel(of="key")[0].values
-    for (h, j), part in ((name, part) for name, part in parts.items() if isinstance(name, tuple)):
-        assert of_heads[h, j] == pytest.approx(part, abs=1e-6)
-    frame = found.to_dataframe("key").set_index("part")["score"]
-    assert frame["embedding of the token"] == pytest.approx(parts["embedding"], abs=1e-6)
-    assert frame["feed-forward 0"] == pytest.approx(parts["mlp"], abs=1e-6)
-    biases = found.to_dataframe("key")
-    biases = biases[biases["kind"] == "bias"]["score"].sum()
-    assert biases == pytest.approx(parts["bias"] + parts["key bias"], abs=1e-6)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "llama", "t5", "bart"])
@@ -264,6 +179,39 @@ def test_what_a_head_takes_most_from_has_the_sign_of_the_head(llama):
         assert parts[labels.index(row["takes from"])] * row["score"] > 0
 
 
+@pytest.mark.parametrize(("key", "other"), [(5, 2), (2, 5), (9, 0)])
+def test_the_difference_to_another_key_is_what_moves_the_weight(llama, key, other):
+    """By the softmax of the row, and by the explanation of the other key."""
+    ask = {"layer": 1, "head": 2, "query": 9}
+    found = explain(llama, TEXT, **ask, key=key, against_key=other)
+    dataset, beside = found.dataset, explain(llama, TEXT, **ask, key=other).dataset
+    difference, product = dataset["difference"], dataset["product"]
+    assert float(dataset["other_weight"]) == float(beside["weight"])
+    ratio = float(dataset["weight"] / dataset["other_weight"])
+    assert float(difference.sum()) == pytest.approx(np.log(ratio), abs=1e-5)
+    np.testing.assert_allclose(product - difference, beside["product"], atol=1e-6)
+    for side, margin in (("query", product.sum("key_part")), ("key", product.sum("query_part"))):
+        parts = dataset["part"][(dataset["side"] == side).values]
+        np.testing.assert_allclose(margin, parts, atol=1e-6)
+    largest = max(difference.values.flat, key=abs)
+    row, column = np.argwhere(difference.values == largest)[0]
+    title, labels = headline(dataset).title, labels_of(dataset, "token_text")
+    names = ["itself" if at == 9 else f"“{labels[at]}”" for at in (key, other)]
+    how = "at {} rather than at {}" if ratio > 1 else "less at {} than at {}"
+    assert f"L1H2 looks from “{labels[9]}” {how.format(*names)} (" in title
+    query_part, key_part = dataset["query_part"].values[row], dataset["key_part"].values[column]
+    assert f": {query_part} in the query with {key_part} in the key " in title
+    assert f"the difference of {signed(np.log(ratio))} between the scores" in title
+    assert ("works against" in title) == (largest * np.log(ratio) < 0)
+    assert signed(largest) in title
+    (picture,) = headline(dataset).pictures
+    values = [float(bar.value.replace("−", "-")) for bar in picture.bars]
+    assert sum(values) == pytest.approx(np.log(ratio), abs=0.005 * (len(values) + 1))
+    words = words_when_open(found.to_html())
+    assert title in " ".join(words)
+    assert len(words) <= 250
+
+
 def test_by_default_it_is_about_the_head_that_attends_most(llama):
     reading = read(llama, TEXT).dataset["weight"].isel(query=-1).values
     reading[..., 0] = reading[..., -1] = 0
@@ -282,6 +230,11 @@ def test_by_default_it_is_about_the_head_that_attends_most(llama):
         ({"head": 9}, "layer 1 has no head 9"),
         ({"layer": 5}, "layer"),
         ({"kind": "cross"}, "cross"),
+        ({"against_key": 40}, "there is no key 40"),
+        ({"query": 4, "against_key": 7}, "query 4 does not see token 7, which comes behind it"),
+        ({"key": 3, "against_key": 3}, "key 3 cannot be held against itself"),
+        ({"query": 0, "against_key": 0}, "key 0 cannot be held against itself"),
+        ({"query": 4, "key": 7, "against_key": 3}, "L1H0 gives token 7 no weight at all"),
     ],
 )
 def test_mistakes_are_refused(llama, choice, sentence):

@@ -171,6 +171,8 @@ class ExplanationSettings(Settings):
         query: attending token, from 0, or from -1 backwards.
         key: attended token; by default the one with the largest weight, except the first token and
             the query.
+        against_key: another token that the query sees; the difference of the two scores is then
+            taken apart, which alone moves weight from one to the other.
         kind: kind of attention; by default the first that the model has.
     """
 
@@ -178,6 +180,7 @@ class ExplanationSettings(Settings):
     head: AtLeast0 | None = None
     query: int = -1
     key: int | None = None
+    against_key: int | None = None
     kind: Kind | None = None
 
 

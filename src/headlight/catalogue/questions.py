@@ -203,6 +203,7 @@ QUESTIONS: Mapping[str, Question] = {
             examples=(
                 ('"Mary met John, and later Mary met" --model gpt2', "the head that attends most"),
                 ('"The cat sat." --layer 3 --head 2 --query 3 --key 1', "one cell"),
+                ('"The cat sat." --layer 3 --head 2 --key 2 --against-key 1', "why not there"),
             ),
         ),
         Question(

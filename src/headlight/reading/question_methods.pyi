@@ -368,6 +368,7 @@ class QuestionMethods:
         head: int | None = None,
         query: int = -1,
         key: int | None = None,
+        against_key: int | None = None,
         kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     ) -> Explanation:
         """Explain the score of a query and a key.
@@ -375,7 +376,10 @@ class QuestionMethods:
         The statistics of norms are taken as constants of the text.  The score is then a sum of what
         embeddings, heads, feed-forward layers and biases wrote into the residual stream of the query,
         with the key as it is; and another sum, of what was written for the key.  Both are ⟨q, k⟩ times
-        the scale, before masks, soft caps and biases of positions.
+        the scale, before masks, soft caps and biases of positions.  Since scores are products, they are
+        also the sum over all pairs of a part of the query and a part of the key.  A constant added to
+        the scores of all keys moves no weight; the difference of the scores of two keys does, and it is
+        such a sum, too, of the parts of the query and the differences of those of the keys.
 
         Args:
             text: what it reads; a list of messages is a chat.
@@ -386,6 +390,8 @@ class QuestionMethods:
             query: attending token, from 0, or from -1 backwards.
             key: attended token; by default the one with the largest weight, except the first token
                 and the query.
+            against_key: another token that the query sees; the difference of the two scores is then
+                taken apart, which alone moves weight from one to the other.
             kind: kind of attention; by default the first that the model has.
 
         Returns:
@@ -395,14 +401,17 @@ class QuestionMethods:
             - ``part`` (part_number): what each part adds to the score, on either side
             - ``head_part`` (of × site × earlier_head × token): parts of earlier heads, by the token
               that they take from; of is the side, a site is an attention module
+            - ``product`` (query_part × key_part): what the parts of both sides add to the score
+            - ``other_score``, ``other_weight`` (): the same of the other key, if there is one
+            - ``difference`` (query_part × key_part): what the parts add to ``score`` − ``other_score``
 
         Raises:
             UsageError: no tokenizer, an empty or too long text, no such layer, head or token,
-                cross-attention, or the model is in half precision.
+                cross-attention, another key that is the key, or that the query does not see, or the
+                model is in half precision.
             UnsupportedModelError: the parts do not add up to the score.
 
-        Source: the frozen norms are those of Elhage et al. (2021); no more than one sum on each side
-            is claimed, since scores are products of the two.
+        Source: Elhage et al. (2021): frozen norms, and scores as sums over pairs ("QK circuit").
         """
         ...
 

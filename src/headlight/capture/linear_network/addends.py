@@ -138,6 +138,66 @@ def slopes_of(
     return slopes
 
 
+NUMBERS_AT_ONCE = 2**26
+"""Numbers of slopes that are held at once: 256 MB in float32; at least those of one component."""
+
+
+def vectors_of(
+    output: Tensor,
+    addends: Sequence[Addend],
+    slopes: Sequence[Tensor | None],
+    suspects: Sequence[str],
+    name: str,
+) -> list[Tensor]:
+    """Return what each addend adds to a vector, and check that the vector is the sum of it all.
+
+    Args:
+        output: Vector in the graph of a linear network, ``component``.
+        addends: Addends of that network.
+        slopes: Slopes of a number that the vector is multiplied to, from `slopes_of`.
+        suspects: Functions that may have lost a part; for the message.
+        name: Name of the model.
+
+    Returns:
+        Vectors in float64, ``head component`` for the heads of an attention module, and
+        ``1 component`` for any other addend.
+
+    Raises:
+        UnsupportedModelError: the vectors do not add up to the output.
+    """
+    vectors = [
+        torch.zeros(_shape(addend)[1], len(output), dtype=torch.float64) for addend in addends
+    ]
+    # The vector depends on few places of a text, mostly on its own alone.
+    places = {
+        at: slope.reshape(_shape(addends[at])).flatten(1).any(1)
+        for at, slope in enumerate(slopes)
+        if slope is not None and bool(slope.any())
+    }
+    values = [addends[at].value for at in places]
+    at_once = max(1, NUMBERS_AT_ONCE // sum(value.numel() for value in values))
+    unit = torch.eye(len(output), dtype=output.dtype, device=output.device)
+    for first in range(0, len(output), at_once):
+        rows = unit[first : first + at_once]
+        blocks = torch.autograd.grad(output, values, rows, is_grads_batched=True, retain_graph=True)
+        for (at, place), block in zip(places.items(), blocks, strict=True):
+            shape = _shape(addends[at])
+            steep = block.reshape(len(rows), *shape)[:, place]
+            added = share(steep, addends[at].value.reshape(shape)[place]).double().sum((1, 3))
+            vectors[at][:, first : first + at_once] = added.T.cpu()
+    together, whole = torch.cat(vectors), output.detach().double().cpu()
+    allowed = TOLERANCE[output.dtype] * torch.maximum(whole.norm(), together.norm())
+    if not (together.sum(0) - whole).norm() <= allowed:
+        raise _refusal(name, suspects[0] if suspects else "one of its functions")
+    return vectors
+
+
+def _shape(addend: Addend) -> tuple[int, int, int]:
+    """Return the shape ``place head number`` of an addend; one head for what has none."""
+    heads = addend.value.shape[2] if addend.kind == "attention" else 1
+    return -1, heads, addend.value.shape[-1:].numel()
+
+
 def share(slope: Tensor, value: Tensor) -> Tensor:
     """Return the contribution of each number of an addend: the number times its slope.
 

@@ -1,6 +1,8 @@
 """Explanation of why a head attends, in a sentence, as bars and as tables of all parts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,8 @@ from headlight.findings.phrases import percent, plural
 from headlight.findings.token_names import note_of_places
 from headlight.views.headline import BarList, Headline, ValueBar, signed_bars
 from headlight.views.number_formats import signed
-from headlight.views.parts import Drawing, Section, Summary, Table
-from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.parts import Drawing, Figure, Section, Summary, Table
+from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 from headlight.views.reading.prediction import left_out, with_left_out
 from headlight.views.titles import model_name, shortened, text_title
 from headlight.vocabulary import head_name
@@ -21,8 +23,14 @@ from headlight.vocabulary import head_name
 DRAWN = 15
 """Parts in the picture of all parts, the largest ones."""
 
-BARS = {"key": 5, "query": 3}
-"""Parts of a side that have a bar of their own in the headline."""
+BARS = {"key": 5, "query": 3, "pairs": 8}
+"""Parts of a side, and pairs of parts, that have a bar of their own in the headline."""
+
+MOST_PAIRS = 100
+"""Pairs of parts in the table of a page, the largest ones."""
+
+MAPPED = 8
+"""Parts of a side in the map of pairs; its last row and column are the sums of all others."""
 
 ALONE, MOSTLY = 0.95, 0.5
 """Shares of a head's part above which it comes from one token, or mostly from it."""
@@ -32,6 +40,7 @@ _SCORE = (
     "The score is query times key, before the softmax. A part that is the same at every key moves "
     "no weight."
 )
+_DIFFERENCE = "What is the same at both keys is in no pair, and moves no weight between them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,14 @@ class _Part:
         return f"{'' if is_alone else ', mostly'} from “{self.source}”"
 
 
+def part_label(kind: str, layer: int, head: int, name: str) -> str:
+    """Return the label of a part: ``L16H0``, ``feed-forward 3``, or the name that it has."""
+    if kind == "head":
+        return head_name(layer, head)
+    is_layer = layer >= 0 and kind != "bias"
+    return f"{_KINDS[kind]} {layer}" if is_layer else name
+
+
 def _parts(explanation: xr.Dataset, side: str) -> list[_Part]:
     """Return the parts of a side, the largest first."""
     here = explanation.isel(part_number=(explanation["side"] == side).values)
@@ -76,8 +93,7 @@ def _parts(explanation: xr.Dataset, side: str) -> list[_Part]:
             share = float(of_tokens[place] / abs(score)) if score else 0.0
             parts.append(_Part(head_name(layer, head), kind, score, labels[place], share))
         else:
-            is_layer = layer >= 0 and kind != "bias"
-            parts.append(_Part(f"{_KINDS[kind]} {layer}" if is_layer else name, kind, score))
+            parts.append(_Part(part_label(kind, layer, head, name), kind, score))
     return sorted(parts, key=lambda part: -abs(part.score))
 
 
@@ -99,6 +115,29 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
             for part in _parts(explanation, side)
         ]
     )
+
+
+def frame_of_pairs(explanation: xr.Dataset) -> pd.DataFrame:
+    """Return the pairs of a part of the query and one of the key, the largest first.
+
+    Against another key, the largest are those of the difference.
+    """
+    product = explanation["product"].values
+    difference = explanation["difference"].values if "difference" in explanation else None
+    ranked = product if difference is None else difference
+    order = np.argsort(-np.abs(ranked), axis=None, kind="stable")
+    queries, keys = np.unravel_index(order, product.shape)
+    frame = pd.DataFrame(
+        {
+            "query part": explanation["query_part"].values[queries],
+            "key part": explanation["key_part"].values[keys],
+            "score": product.flat[order],
+        }
+    )
+    if difference is not None:
+        frame["other score"] = (product - difference).flat[order]
+        frame["difference"] = difference.flat[order]
+    return frame
 
 
 # ---------------------------------------------------------------- sentences
@@ -126,6 +165,8 @@ def headline(explanation: xr.Dataset) -> Headline:
             f"The same score, by what was written at “{query}”", _bars(explanation, "query", query)
         ),
     ]
+    if "difference" in explanation:
+        pictures = [_bars_of_pairs(explanation)]
     title = _title(explanation)
     said = [title, *(bar.label for picture in pictures for bar in picture.bars)]
     read += note_of_places(explanation, "token_text", " ".join(said))
@@ -135,8 +176,11 @@ def headline(explanation: xr.Dataset) -> Headline:
 def _title(explanation: xr.Dataset) -> str:
     """Return the cell, its weight, and the largest part of the key.
 
-    Biases come last, as they are the same at every key, or nearly so.
+    Biases come last, as they are the same at every key, or nearly so.  Against another key, return
+    both weights, and the largest pair of parts.
     """
+    if "difference" in explanation:
+        return _title_of_difference(explanation)
     about, score = explanation.attrs, float(explanation["score"])
     query, key = _ends(explanation)
     head = head_name(int(about["of_layer"]), int(about["of_head"]))
@@ -154,6 +198,31 @@ def _title(explanation: xr.Dataset) -> str:
     return (
         f"{looks}: {aside}the largest part of the score, {signed(part.score)} in a sum of "
         f"{signed(score)}, {against}{_clause(part, key)}."
+    )
+
+
+def _title_of_difference(explanation: xr.Dataset) -> str:
+    about, labels = explanation.attrs, labels_of(explanation, "token_text")
+    head = head_name(int(about["of_layer"]), int(about["of_head"]))
+    query = labels[int(about["of_query"])]
+    key, other = (
+        "itself" if about[name] == about["of_query"] else f"“{labels[int(about[name])]}”"
+        for name in ("of_key", "of_other_key")
+    )
+    weight, other_weight = float(explanation["weight"]), float(explanation["other_weight"])
+    looks = "at {} rather than at {}" if weight >= other_weight else "less at {} than at {}"
+    pair = frame_of_pairs(explanation).iloc[0]
+    difference = float(explanation["score"] - explanation["other_score"])
+    whole = f"the difference of {signed(difference)} between the scores"
+    what = (
+        f"adds {signed(pair['difference'])} of {whole}"
+        if pair["difference"] * difference > 0
+        else f"works against {whole}, by {signed(pair['difference'])}"
+    )
+    return (
+        f"{head} looks from “{query}” {looks.format(key, other)} ({percent(weight)} against "
+        f"{percent(other_weight)}): {pair['query part']} in the query with {pair['key part']} in "
+        f"the key {what}."
     )
 
 
@@ -182,10 +251,17 @@ def _label(part: _Part, token: str) -> str:
 
 
 def findings(explanation: xr.Dataset) -> list[str]:
-    """Return the title, and the largest parts of both sides, with biases, and of heads."""
+    """Return the title, and the largest parts of both sides, with biases, and of heads.
+
+    Against another key, return the title and the pairs of parts that come next.
+    """
     if are_mostly_unknown(explanation, "token_text"):
         return [NOT_UNDERSTOOD]
     sentences = [_title(explanation)]
+    if "difference" in explanation:
+        rows = frame_of_pairs(explanation).iloc[1:4].to_dict("records")
+        others = (f"{_pair_label(row)} ({signed(row['difference'])})" for row in rows)
+        return [*sentences, f"The next pairs are {', '.join(others)}."]
     query, key = _ends(explanation)
     for side, token in (("key", key), ("query", query)):
         parts = _parts(explanation, side)
@@ -208,8 +284,9 @@ def _said(part: _Part) -> str:
 
 
 def summary(explanation: xr.Dataset) -> Summary:
-    """Return the score and the weight."""
-    return {name: float(explanation[name]) for name in ("score", "weight")}
+    """Return the score and the weight, and those of the other key, if there is one."""
+    names = ("score", "weight", "other_score", "other_weight")
+    return {name: float(explanation[name]) for name in names if name in explanation}
 
 
 # ---------------------------------------------------------------- pictures
@@ -229,10 +306,77 @@ def _bars(explanation: xr.Dataset, side: str, token: str) -> list[ValueBar]:
     return signed_bars([*(values | totals).items()], signed, totals)
 
 
-def sections(explanation: xr.Dataset) -> list[Section]:
-    """Return the parts of the key and of the query, the largest parts first."""
+def _pair_label(row: Mapping[Any, Any]) -> str:
+    return f"{row['query part']} × {row['key part']}"
+
+
+def _bars_of_pairs(explanation: xr.Dataset) -> BarList:
+    """Return bars of the largest pairs of the difference, and a pale one of all others."""
+    frame = frame_of_pairs(explanation)
+    shown, smaller = frame.head(BARS["pairs"]), frame["difference"].iloc[BARS["pairs"] :]
+    bars = [(_pair_label(row), row["difference"]) for row in shown.to_dict("records")]
+    rest = {plural(len(smaller), "smaller pair"): float(smaller.sum())} if len(smaller) else {}
+    return BarList(
+        f"The difference {signed(frame['difference'].sum())}, by what is in the query × in the key",
+        signed_bars([*bars, *rest.items()], signed, rest),
+        _DIFFERENCE,
+    )
+
+
+def _section_of_pairs(explanation: xr.Dataset) -> Section:
+    """Return the pairs of parts of the difference, as a map and as a table."""
     labels, about = labels_of(explanation, "token_text"), explanation.attrs
-    parts = []
+    key, other = (labels[int(about[name])] for name in ("of_key", "of_other_key"))
+    columns = {"score": f"at “{key}”", "other score": f"at “{other}”"}
+    frame = frame_of_pairs(explanation).rename(columns=columns)
+    title = f"The score at “{key}” minus that at “{other}”, by pairs"
+    numbers = dict.fromkeys([*columns.values(), "difference"], "+.2f")
+    return Section(
+        "pairs",
+        title,
+        "Products of what was written for the query and what was written for the key: at either "
+        "key, and the difference.",
+        "Elhage et al. (2021)",
+        [Drawing("pairs", "", "The largest parts of both sides.", lambda: _map(explanation))],
+        [Table("pairs", title, frame, numbers, sums=("difference",), most=MOST_PAIRS)],
+    )
+
+
+def _map(explanation: xr.Dataset) -> Figure:
+    """Return the map of the largest parts of both sides, with the sums of all others."""
+    values, labels = explanation["difference"].values, []
+    for side in ("query", "key"):
+        largest = np.argsort(-np.abs(values).sum(1), kind="stable")
+        rows, others = values[largest[:MAPPED]], values[largest[MAPPED:]]
+        names = explanation[f"{side}_part"].values[largest[:MAPPED]].tolist()
+        if len(others):
+            rows = np.vstack([rows, others.sum(0)])
+            names.append(plural(len(others), "other"))
+        labels.append(names)
+        values = rows.T
+    limit = float(np.abs(values).max()) or 1.0
+    part = HeadMap(
+        "",
+        values,
+        rows=labels[0],
+        columns=labels[1],
+        row_label="in the query",
+        column_label="in the key",
+        scale="change",
+        limits=(-limit, limit),
+        format="+.2f",
+        low_is_good=True,  # as in bars, positive numbers are blue
+    )
+    return head_map([part])
+
+
+def sections(explanation: xr.Dataset) -> list[Section]:
+    """Return the parts of the key and of the query, the largest parts first.
+
+    Against another key, the pairs of parts of the difference come before.
+    """
+    labels, about = labels_of(explanation, "token_text"), explanation.attrs
+    parts = [_section_of_pairs(explanation)] if "difference" in explanation else []
     for side, other in (("key", "query"), ("query", "key")):
         frame, token = frame_of(explanation, side), labels[int(about[f"of_{side}"])]
         title = f"What was written for the {side} “{token}”"
