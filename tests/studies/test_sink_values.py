@@ -111,3 +111,110 @@ def test_the_numbers_are_those_of_one_text_and_one_head_at_a_time(family, bound,
         eigenvalues = np.linalg.eigvalsh(vectors.T @ vectors)
         rank = eigenvalues.sum() ** 2 / (eigenvalues**2).sum()
         np.testing.assert_allclose(result["output_rank"].values[divmod(place, 4)], rank, rtol=1e-4)
+
+
+THE = VOCABULARY.index("the")
+
+
+def built() -> CapturedModel:
+    """A decoder of one layer, all of whose texts begin with ``<s>``, which alone has a large x_0.
+
+    Heads 0 and 1 look at it and at little else.  Head 0 takes zeros from it, and head 1 a long
+    vector, the same in all texts, which is all that says *the* to the output.  Heads 2 and 3 look
+    everywhere alike.
+    """
+    config = AutoConfig.for_model(
+        "llama", pad_token_id=0, vocab_size=len(VOCABULARY), hidden_size=32, intermediate_size=8,
+        num_hidden_layers=1, num_attention_heads=4, attention_bias=True, tie_word_embeddings=False,
+    )  # fmt: skip
+    network = AutoModelForCausalLM.from_config(config).eval()
+    layer, generator = network.model.layers[0], torch.Generator().manual_seed(3)
+    attention = layer.self_attn
+    with torch.no_grad():
+        for parameter in (*attention.parameters(), *layer.mlp.parameters()):
+            parameter.zero_()
+        words = network.model.embed_tokens.weight
+        words.copy_(torch.randn(words.shape, generator=generator))
+        words[:, :2] = 0
+        words[1, 0] = 10
+        words[1, 2:] = 0.1  # which head 0 does not see
+        for head in (0, 1):
+            # Rotary embeddings hardly turn the last pair of dimensions of a head.
+            attention.q_proj.bias[8 * head + 3] = 1
+            attention.k_proj.weight[8 * head + 3, 0] = 3
+        attention.v_proj.weight.copy_(0.1 * torch.randn((32, 32), generator=generator))
+        attention.v_proj.weight[:, :2] = 0
+        attention.v_proj.weight[:8, 2:] -= attention.v_proj.weight[:8, 2:].mean(1, keepdim=True)
+        attention.v_proj.weight[8, 0] = 10
+        attention.o_proj.weight.copy_(0.1 * torch.randn((32, 32), generator=generator))
+        attention.o_proj.weight[:, 8] = 0
+        attention.o_proj.weight[1, 8] = 1
+        attention.o_proj.weight[1, [*range(8), *range(9, 32)]] = 0
+        network.lm_head.weight.zero_()
+        network.lm_head.weight[THE, 1] = 1
+    return CapturedModel(network, tokenizer("llama"), "built", "1")
+
+
+def mostly_the(number: int = 20) -> list[str]:
+    generator = np.random.default_rng(1)
+    chances = np.where(np.array(WORDS) == "the", len(WORDS), 1)
+    return [
+        " ".join(generator.choice(WORDS, size=30, p=chances / chances.sum())) for _ in range(number)
+    ]
+
+
+@pytest.fixture(scope="module")
+def of_built():
+    return survey_with("sinks", mostly_the(), built())
+
+
+def test_heads_that_were_built_to_be_of_a_kind_are_of_it(of_built):
+    kinds = sink_kinds(of_built)
+    assert kinds[["layer", "head", "sink_kind"]].values.tolist() == [
+        [0, 0, "no-op"],
+        [0, 1, "broadcast"],
+    ]
+    assert kinds["weight_share"].min() > 0.8
+    np.testing.assert_allclose(kinds["norm_share"], [0, 1], atol=0.05)
+    np.testing.assert_allclose(kinds["length_ratio"][0], 0, atol=1e-6)
+    np.testing.assert_allclose(kinds["loss_change"][0], 0, atol=1e-6)
+    assert kinds["loss_change"][1] > 0.1
+    assert kinds["output_rank"][1] < 1.05 < kinds["output_rank"][0]
+
+
+def test_without_a_loss_no_head_is_known_to_broadcast(of_built):
+    found = built()
+    without = CapturedModel(found.transformer.model, found.tokenizer, "built", "1")
+    result = survey_with("sinks", mostly_the(), without)
+    assert "sink_loss" not in result
+    np.testing.assert_allclose(result["output_rank"], of_built["output_rank"])
+    assert sink_kinds(result)["sink_kind"].tolist() == ["no-op", "inconclusive"]
+    said = sentences_of(result)[-1]
+    assert said == (
+        "Of 4 heads, 2 have a sink at the first token: 1 no-op, 0 broadcast and 1 inconclusive; "
+        "this model has no loss by which a sink could be seen to matter."
+    )
+
+
+def test_without_an_interval_nothing_is_known(of_built):
+    bare = of_built.drop_vars([name for name in of_built.variables if "slot" in str(name)])
+    assert set(sink_kinds(bare)["sink_kind"]) <= {"inconclusive"}
+
+
+def test_layers_of_fewer_and_wider_heads_have_numbers_of_their_own():
+    result = survey_with("sinks", texts(6), uneven())
+    assert result["output_rank"].notnull().values.tolist() == [[True] * 4, [True, True, False, False]]
+
+
+@pytest.mark.parametrize("size", [8, 300])
+def test_ranks_do_not_depend_on_batches(size):
+    whole, parts = (
+        survey_with("sinks", texts(9), model("llama"), settings_for("sinks", batch_tokens=tokens))
+        for tokens in (4096, size)
+    )
+    np.testing.assert_allclose(parts["output_rank"], whole["output_rank"], rtol=1e-5)
+
+
+def test_sinks_need_norms():
+    with pytest.raises(UsageError, match="norm"):
+        SurveySettings(numbers=("sinks",), measures=("weight",))

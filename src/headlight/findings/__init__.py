@@ -11,6 +11,7 @@ from headlight.findings.no_op_heads import no_op
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.phrases import category_label, name_of, unit_of_keys
 from headlight.findings.piece_text import PieceText, piece_text
+from headlight.findings.sink_kinds import sink_kinds
 from headlight.findings.survey_highlights import Highlight, highlights
 from headlight.findings.token_names import labels_of, pieces_of, token_labels, token_place
 from headlight.findings.variables import observed, surveyed
@@ -41,6 +42,7 @@ __all__ = [
     "piece_text",
     "pieces_of",
     "share",
+    "sink_kinds",
     "surveyed",
     "token_labels",
     "token_place",

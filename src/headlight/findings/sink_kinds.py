@@ -1,16 +1,15 @@
 """Kinds of heads with a sink: those that do nothing by it, and those that write it to all."""
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas
 import xarray as xr
+from numpy.typing import NDArray
 
 from headlight.findings.estimates import Estimate, estimates
-from headlight.findings.interval_phrases import many
-from headlight.findings.phrases import listed, plural
-from headlight.findings.sentence_rules import Evidence, Rule, sentences
+from headlight.findings.sentence_rules import HOLDS, Evidence, Rule, sentences
 from headlight.findings.thresholds import FAR_BELOW
 from headlight.vocabulary import SINK
 
@@ -77,14 +76,75 @@ def _numbers(result: xr.Dataset) -> dict[str, Estimate]:
     }
 
 
-def _kinds(numbers: Mapping[str, Estimate]) -> np.ndarray:
+def _beside_half(numbers: Mapping[str, Estimate]) -> NDArray[Any]:
+    """Return the verdicts on the share of the norm beside half of that of the weight."""
+    half = numbers["weight_share"].times(FAR_BELOW)
+    return numbers["norm_share"].minus(half).against(0.0)
+
+
+def _kinds(numbers: Mapping[str, Estimate]) -> NDArray[Any]:
     """Return the kind of each head, [layer, head]; empty for heads without a sink."""
-    weight, norm = numbers["weight_share"], numbers["norm_share"]
-    beside = norm.minus(weight.times(FAR_BELOW)).against(0.0)
+    beside = _beside_half(numbers)
     is_short = numbers["length_ratio"].against(FAR_BELOW) == "below"
     rises = numbers["loss_change"].against(0.0) == "above"
-    kinds = np.full(weight.value.shape, "inconclusive", dtype=object)
+    kinds = np.full(beside.shape, "inconclusive", dtype=object)
     kinds[(beside == "below") & is_short & ~rises] = "no-op"
     kinds[(beside == "above") & rises] = "broadcast"
-    kinds[weight.compared(SINK) != "above"] = ""
+    kinds[numbers["weight_share"].compared(SINK) != "above"] = ""
     return kinds
+
+
+def sinks(result: xr.Dataset) -> list[str]:
+    """Say how many heads do nothing by their sink, how many write it to all, and what it costs."""
+    return sentences(result, _RULES) if "output_rank" in result else []
+
+
+def _counts(result: xr.Dataset) -> Evidence:
+    weight = estimates(result, "behaviour_share", measure="weight", behaviour="first")
+    kinds = sink_kinds(result)["sink_kind"]
+    counts = {name.replace("-", "_"): int((kinds == name).sum()) for name in SINK_KINDS}
+    values = {"heads": int(np.isfinite(weight.value).sum()), "sinks": len(kinds), **counts}
+    if not len(kinds):
+        return Evidence(values=values, template="none")
+    return Evidence(values=values, template=HOLDS if "sink_loss" in result else "without loss")
+
+
+def _loss(result: xr.Dataset) -> Evidence | None:
+    """Return the mean change of the loss of heads by their norms, which do not depend on it."""
+    numbers = _numbers(result)
+    change, has_sink = numbers["loss_change"], _kinds(numbers) != ""
+    means = {}
+    for name, verdict in (("counts", "above"), ("cancelled", "below")):
+        chosen = has_sink & (_beside_half(numbers) == verdict) & np.isfinite(change.value)
+        means[name] = change.at(chosen).mean() if chosen.any() else None
+    if means["counts"] is None:
+        return None
+    return Evidence(values=means)
+
+
+_KINDS = (
+    "Of {heads:,} heads, {sinks:,} have a sink at the first token: {no_op:,} no-op, "
+    "{broadcast:,} broadcast and {inconclusive:,} inconclusive"
+)
+_RULES = (
+    Rule(
+        topic="sinks",
+        evidence=_counts,
+        templates={
+            "none": "None of {heads:,} heads has a sink: to the first token none gives certainly "
+            "more than 30% of its weight.",
+            HOLDS: f"{_KINDS}.",
+            "without loss": f"{_KINDS}; this model has no loss by which a sink could be seen to "
+            "matter.",
+        },
+    ),
+    Rule(
+        topic="sink loss",
+        evidence=_loss,
+        templates={
+            HOLDS: "Without the sink's value in one head the loss changes by {counts:estimate} "
+            "nats, mean over heads where the sink has more than half as much of the norm as of the "
+            "weight[, and by {cancelled:estimate} where it has less].",
+        },
+    ),
+)
