@@ -102,7 +102,9 @@ def test_the_numbers_are_those_of_one_text_and_one_head_at_a_time(family, bound,
                 changes += np.where(shares > bound, without - loss, 0)
                 tried += shares > bound
             if family == "bert":  # ranks are of the text as it is, without masks
-                written = naive_losses(network, family, prepared, found.inputs(collate([example], 0)))[3]
+                written = naive_losses(
+                    network, family, prepared, found.inputs(collate([example], 0))
+                )[3]
             outputs.append(written)
     np.testing.assert_array_equal(result["sink_loss_texts"], tried)
     with np.errstate(invalid="ignore"):
@@ -203,7 +205,10 @@ def test_without_an_interval_nothing_is_known(of_built):
 
 def test_layers_of_fewer_and_wider_heads_have_numbers_of_their_own():
     result = survey_with("sinks", texts(6), uneven())
-    assert result["output_rank"].notnull().values.tolist() == [[True] * 4, [True, True, False, False]]
+    assert result["output_rank"].notnull().values.tolist() == [
+        [True] * 4,
+        [True, True, False, False],
+    ]
 
 
 @pytest.mark.parametrize("size", [8, 300])

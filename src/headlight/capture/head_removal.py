@@ -4,26 +4,33 @@ A removed head hands zeros to the output projection, which has the effect of wei
 zeros in its rows of W^O; b^O stays.  Nothing else changes: all layers keep their fast attention.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
-from jaxtyping import Bool
-from torch import Tensor
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
 
 from headlight.capture.attention_site import AttentionSite
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.changed_contexts import contexts_changed
+from headlight.capture.custom_attention.function_mode import own_code_seen
+from headlight.capture.hooks import Registration, hooked
 from headlight.capture.tensor_parallel import require_all_heads
-from headlight.errors import UsageError
+from headlight.errors import CaptureError, UsageError
 
 Heads = Collection[tuple[AttentionSite, int]]
 """Some heads of a model, by their layers and their numbers there."""
 
+Contexts = Float[Tensor, "part position head head_dim"]
+"""Input of a projection, of all parts of a batch."""
+
 
 @contextmanager
 def heads_removed(
-    model: CapturedModel, removals: Sequence[Heads], source: int | None = None
+    model: CapturedModel,
+    removals: Sequence[Heads],
+    source: int | Callable[[AttentionSite, Contexts], Contexts] | None = None,
 ) -> Iterator[None]:
     """Remove heads within the block, some of them from each of several equal parts of a batch.
 
@@ -36,7 +43,8 @@ def heads_removed(
     Args:
         model: Model in evaluation mode.
         removals: Heads removed from each part.
-        source: Part whose heads take the place of removed heads; None for zeros.
+        source: Part whose heads take the place of removed heads, or function of a site and of its
+            contexts that returns what does; None for zeros.
 
     Raises:
         UsageError: a head is none of the model's; or a batch cannot be divided, when it runs.
@@ -45,19 +53,31 @@ def heads_removed(
     """
     require_all_heads(model.transformer, "models without some of their heads")
     remover = _Remover(model, removals, source)
-    with contexts_changed(model, remover.removed, remover.change):
+    with hooked(remover.hooks(model.transformer)), own_code_seen(model.transformer):
         yield
+    remover.check_used(model.name)
 
 
 class _Remover:
-    """Replacement of the contexts of heads by zeros, or by those of another part."""
+    """Remover that replaces the contexts of heads by zeros, or by those of another part."""
 
-    def __init__(self, model: CapturedModel, removals: Sequence[Heads], source: int | None) -> None:
+    def __init__(
+        self,
+        model: CapturedModel,
+        removals: Sequence[Heads],
+        source: int | Callable[[AttentionSite, Contexts], Contexts] | None,
+    ) -> None:
         self._source = source
-        self.removed: dict[AttentionSite, Bool[Tensor, "part head"]] = {}
+        self._removed: dict[AttentionSite, Bool[Tensor, "part head"]] = {}
         for part, heads in enumerate(removals):
             for site, head in heads:
                 self._add(model, site, head, part, len(removals))
+        self._runs: dict[nn.Module, list[AttentionSite]] = {}
+        for site in model.sites:
+            self._runs.setdefault(site.projection.module, []).append(site)
+        self._seen: dict[nn.Module, int] = {}
+        self._passes = 0
+        self._used: set[AttentionSite] = set()
 
     def _add(
         self, model: CapturedModel, site: AttentionSite, head: int, part: int, parts: int
@@ -68,18 +88,52 @@ class _Remover:
                 f"take its layers from its sites, and heads from 0 to {site.heads - 1}."
             )
         nothing = torch.zeros(parts, site.heads, dtype=torch.bool)
-        self.removed.setdefault(site, nothing)[part, head] = True
+        self._removed.setdefault(site, nothing)[part, head] = True
 
-    def change(self, site: AttentionSite, contexts: Tensor) -> Tensor:
-        """Return the contexts of a site without those of its removed heads."""
-        removed = self.removed[site]
+    def hooks(self, network: nn.Module) -> list[Registration]:
+        """Return a hook that notices when a pass begins, and hooks of the projections concerned."""
+        projections = dict.fromkeys(site.projection.module for site in self._removed)
+        return [
+            (network.register_forward_pre_hook, self._begin),
+            *((module.register_forward_pre_hook, self._remove) for module in projections),
+        ]
+
+    def _begin(self, *_: Any) -> None:
+        self._seen.clear()
+        self._passes += 1
+
+    def _remove(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        runs, number = self._runs[module], self._seen.get(module, 0)
+        self._seen[module] = number + 1
+        site = runs[min(number, len(runs) - 1)]
+        removed = self._removed.get(site)
+        if removed is None:
+            return None
+        self._used.add(site)
+        contexts: Tensor = inputs[0]
         parts = _parts(contexts, len(removed), site)
-        others = parts.new_zeros(()) if self._source is None else parts[self._source]
+        if callable(self._source):
+            others = self._source(site, parts)
+        else:
+            others = parts.new_zeros(()) if self._source is None else parts[self._source]
         remaining = parts.where(~removed.to(contexts.device)[:, None, :, None], others)
-        return remaining.reshape(contexts.shape)
+        return (remaining.reshape(contexts.shape), *inputs[1:])
+
+    def check_used(self, name: str) -> None:
+        """Check that passes have run all layers that lose heads, if there was any pass.
+
+        Raises:
+            CaptureError: there was a pass, and none has run some layer.
+        """
+        missed = [site for site in self._removed if site not in self._used]
+        if self._passes and missed:
+            raise CaptureError(
+                f"{name} was run, and its {missed[0].kind} layer {missed[0].layer} was not: no "
+                "head of it was removed; run the part of the model that has it."
+            )
 
 
-def _parts(contexts: Tensor, number: int, site: AttentionSite) -> Tensor:
+def _parts(contexts: Tensor, number: int, site: AttentionSite) -> Contexts:
     """Return the input of a projection, as ``part position head head_dim``."""
     if contexts.shape[0] % number:
         raise UsageError(

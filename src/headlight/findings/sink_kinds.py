@@ -40,9 +40,10 @@ def sink_kinds(result: xr.Dataset) -> pandas.DataFrame:
         result: Survey of one kind of attention, with weights and norms.
 
     Returns:
-        A row for each head, in their order: ``layer`` and ``head``, zero-based; ``weight_share`` and
-        ``norm_share`` of the first token, between 0 and 1; its ``length_ratio``, ‖f(x)‖ over that
-        of the median token; ``output_rank``; ``loss_change`` in nats; and its ``sink_kind``.
+        A row for each head with a sink, in their order: ``layer`` and ``head``, zero-based;
+        ``weight_share`` and ``norm_share`` of the first token, between 0 and 1; its
+        ``length_ratio``, ‖f(x)‖ over that of the median token; ``output_rank``; ``loss_change`` in
+        nats; and its ``sink_kind``.
         Numbers that the survey does not have are NaN.
 
     Source: ours; Gu et al. (2024) for the share, Kobayashi et al. (2020), Section 4.2, for no-ops.
@@ -63,9 +64,7 @@ def sink_kinds(result: xr.Dataset) -> pandas.DataFrame:
 
 def _numbers(result: xr.Dataset) -> dict[str, Estimate]:
     shares = {
-        f"{measure}_share": estimates(
-            result, "behaviour_share", measure=measure, behaviour="first"
-        )
+        f"{measure}_share": estimates(result, "behaviour_share", measure=measure, behaviour="first")
         for measure in ("weight", "norm")
     }
     return {

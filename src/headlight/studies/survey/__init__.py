@@ -106,7 +106,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
 
     @property
     def required_head(self) -> str | None:
-        """Return the head of a language model if a loss is needed, or whichever there is where one helps."""
+        """Return the head of a language model if a loss is needed, or any where it would help."""
         if "importance" in self.numbers:
             return "language_model"
         by_measures = super().required_head
@@ -136,9 +136,9 @@ STUDY = Study(
         ("corpus.txt.gz --model bert-base-uncased --out run/", ""),
         ("wiki/ --pairs --max-examples 992", "as Clark and Kobayashi did"),
         ("wiki/ --measures weight,gradient", "runs the model backward as well"),
-        ("wiki/ --pairs --numbers ranks,importance,null_space", "more numbers"),
+        ("wiki/ --pairs --numbers ranks,importance,null_space,sinks", "more numbers"),
         ("hf:imdb:train:text --out imdb/ --resume", ""),
     ),
-    smallest={"numbers": ["ranks", "importance", "null_space"], "sample": 5},
+    smallest={"numbers": ["ranks", "importance", "null_space", "sinks"], "sample": 5},
     order=1,
 )

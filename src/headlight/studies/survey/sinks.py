@@ -6,16 +6,16 @@ head does by it is judged from all of these by `headlight.findings.sink_kinds`.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.capture import CapturedModel, LayerRecord, Prepared
-from headlight.capture.attention_site import AttentionSite
-from headlight.capture.changed_contexts import contexts_changed
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord, heads_removed
 from headlight.capture.custom_attention.products import context_of
+from headlight.capture.head_removal import Contexts
 from headlight.encode import Encoded
 from headlight.engine.batch_size import batch_tokens
 from headlight.engine.observer import Observer
@@ -181,14 +181,15 @@ class ZeroedSinks(Observer):
         tokens = batch_tokens(model, self._plan.settings)
         together = max(1, tokens // batch.input_ids.shape[1])
         # Layer by layer, so that few layers are changed in each pass.
-        layers, numbers, texts = np.nonzero(tried.transpose(1, 2, 0))
+        layers, heads, texts = np.nonzero(tried.transpose(1, 2, 0))
         for first in range(0, len(texts), together):
             some = slice(first, first + together)
-            copies = batch.rows(texts[some].tolist())
-            zeroed = _Zeroed(self, layers[some], numbers[some], texts[some])
-            with contexts_changed(model, zeroed.sites, zeroed.change):
-                after = array(losses_by_token(objective, model.run(copies), copies))
-            change[texts[some], layers[some], numbers[some]] = after - before[texts[some]]
+            copies, changed = texts[some].tolist(), zip(layers[some], heads[some], strict=True)
+            removals = [[(self._sites[at], int(head))] for at, head in changed]
+            with heads_removed(model, removals, partial(self._without_sink, copies)):
+                output = model.run(batch.rows(copies))
+            after = array(losses_by_token(objective, output, batch.rows(copies)))
+            change[copies, layers[some], heads[some]] = after - before[copies]
 
     def _look(self, record: LayerRecord) -> None:
         site, text = record.site, torch.arange(len(self._begin), device=self._begin.device)
@@ -199,30 +200,9 @@ class ZeroedSinks(Observer):
         present = self._present[:, None]
         self._shares[site] = array((weight * present).sum(-1) / present.sum(-1))
 
-    def written(self, site: AttentionSite, text: int, head: int) -> Float[Tensor, "query head_dim"]:
-        """Return what a head takes from the sink of a text, before the projection."""
-        return self._weights[site][text, head] * self._values[site][text, head]
-
-    def site(self, at: int) -> AttentionSite:
-        """Return a site by its place among the layers."""
-        return self._sites[at]
-
-
-class _Zeroed:
-    """Copies of texts, each without the value of the sink in one head."""
-
-    def __init__(
-        self, observer: ZeroedSinks, layers: np.ndarray, heads: np.ndarray, texts: np.ndarray
-    ) -> None:
-        self._observer, self._copies = observer, len(texts)
-        self.sites: dict[AttentionSite, list[tuple[int, int, int]]] = {}
-        for row, (at, head, text) in enumerate(zip(layers, heads, texts, strict=True)):
-            copies = self.sites.setdefault(observer.site(int(at)), [])
-            copies.append((row, int(head), int(text)))
-
-    def change(self, site: AttentionSite, contexts: Tensor) -> Tensor:
-        """Return the contexts of a site, in each copy without what its head takes from the sink."""
-        parts = contexts.reshape(self._copies, -1, site.heads, site.head_dim).clone()
-        for row, head, text in self.sites[site]:
-            parts[row, :, head] -= self._observer.written(site, text, head).to(parts)
-        return parts.reshape(contexts.shape)
+    def _without_sink(
+        self, texts: Sequence[int], site: AttentionSite, contexts: Contexts
+    ) -> Contexts:
+        """Return the contexts of copies of texts without what all heads take from the sink."""
+        weight = self._weights[site][texts].transpose(1, 2)
+        return contexts - (weight * self._values[site][texts][:, None]).to(contexts)
