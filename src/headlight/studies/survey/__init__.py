@@ -71,7 +71,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
             attention on the loss, in a further backward pass; ``null_space``, the share of
             attention without effect on the output, by length of the text; ``sinks``, whether heads
             do nothing by the first token or write its vector to all, which needs a forward pass
-            over 16 texts for each head with a sink, where the model has a loss.
+            over 12 texts for each head with a sink, where the model has a loss.
         sample: number of points in the figures of ``ranks`` and ``null_space``: pairs of positions
             by category of keys, occurrences of tokens, and texts.
         passages: keep passages of the corpus for each head, and 32 texts with all heads, for the

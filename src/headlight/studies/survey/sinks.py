@@ -33,7 +33,7 @@ from headlight.studies.survey.part_observer import PartObserver, SeenBlock
 from headlight.studies.survey.text_means import number, ratios
 from headlight.vocabulary import SINK
 
-TEXTS = 16
+TEXTS = 12
 """Number of documents, from the first, in whose first text values of sinks are zeroed.
 
 Each head with a sink takes a forward pass of its own over these texts, which is why they are few:

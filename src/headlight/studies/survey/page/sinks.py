@@ -64,8 +64,8 @@ def _draw(heads: pd.DataFrame) -> Figure:
             head_name(layer, head)
             for layer, head in zip(of_kind["layer"], of_kind["head"], strict=True)
         ]
-        shares = (of_kind[name].to_numpy() for name in ("weight_share", "norm_share"))
-        series.append(Line(kind, *shares, joined=False, marked=True, heads=names))
+        weight, norm = (of_kind[name].to_numpy() for name in ("weight_share", "norm_share"))
+        series.append(Line(kind, weight, norm, joined=False, marked=True, heads=names))
     ends = np.array([0.0, 100.0])
     half = Line("half of the weight", ends, FAR_BELOW * ends, colour="#8a929c", dashed=True)
     return lines(
