@@ -22,7 +22,7 @@ def sink_kinds(result: xr.Dataset) -> pandas.DataFrame:
     """Return the heads with a sink at the first token, and what they do by it.
 
     A head has a sink if the first token gets more than 0.3 of its weight.  Each condition is one of
-    the whole 95% interval over the texts; a condition without an interval is not fulfilled.
+    the whole 95% interval over texts; a condition without an interval is not fulfilled.
 
     * **no-op**: the vector of the sink is short (at most half as long as that of the median token),
       its share of the norm is at most half of that of the weight, and the loss is not known to rise
@@ -89,7 +89,7 @@ def _kinds(numbers: Mapping[str, Estimate]) -> NDArray[Any]:
     kinds = np.full(beside.shape, "inconclusive", dtype=object)
     kinds[(beside == "below") & is_short & ~rises] = "no-op"
     kinds[(beside == "above") & rises] = "broadcast"
-    kinds[numbers["weight_share"].compared(SINK) != "above"] = ""
+    kinds[numbers["weight_share"].against(SINK) != "above"] = ""
     return kinds
 
 

@@ -5,7 +5,7 @@ of weights and norms, and the length of its vector, are counted by `induction_an
 head does by it is judged from all of these by `headlight.findings.sink_kinds`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import numpy as np
@@ -23,7 +23,7 @@ from headlight.engine.plan import StudyPlan
 from headlight.measures.vectors import compressed, per_head
 from headlight.observations.layer_arrays import array
 from headlight.observations.positions import Positions
-from headlight.observations.text_ids import units_of
+from headlight.observations.text_ids import text_id, units_of
 from headlight.observations.variables import Variable
 from headlight.reduce import Accumulator, Count, SecondMoment, Tally
 from headlight.studies.survey.importance import losses_by_token
@@ -34,7 +34,7 @@ from headlight.studies.survey.text_means import number, ratios
 from headlight.vocabulary import SINK
 
 TEXTS = 12
-"""Number of documents, from the first, in whose first text values of sinks are zeroed.
+"""Number of units of the corpus, from the first, in whose first text values are zeroed.
 
 Each head with a sink takes a forward pass of its own over these texts, which is why they are few:
 of a text, a pass costs about a third of what the plain survey does.  One backward pass would give
@@ -62,6 +62,15 @@ VARIABLES = {
 def has_loss(model: CapturedModel) -> bool:
     """Return whether a model has the head of a language model whose loss needs nothing but text."""
     return model.head.language not in (None, "speech")
+
+
+def first_texts(shard: Sequence[Encoded]) -> frozenset[int]:
+    """Return the ids of the texts of a shard in which values are zeroed, one of each unit.
+
+    More texts of a unit would cost as much and say less: an interval counts units.
+    """
+    first = {example.unit: text_id(example) for example in reversed(shard)}
+    return frozenset(number for unit, number in first.items() if unit < TEXTS)
 
 
 def sinks(outcome: Outcome) -> Variables:
@@ -131,19 +140,16 @@ class ZeroedSinks(Observer):
 
     Args:
         plan: Plan for one kind of attention, with its only pass, which has an objective.
-        examples: Examples of a batch; of these, the first text of each of the first `TEXTS`
-            documents is read.
+        examples: Examples of a batch.
+        chosen: Ids of the texts in which values are zeroed, see `first_texts`.
     """
 
     wants_attention = False
 
-    def __init__(self, plan: StudyPlan[Encoded], examples: Sequence[Encoded]) -> None:
-        places = [example.origin or (0, 0) for example in examples]
-        self._examples = [
-            example
-            for example, (document, within) in zip(examples, places, strict=True)
-            if document < TEXTS and within == 0
-        ]
+    def __init__(
+        self, plan: StudyPlan[Encoded], examples: Sequence[Encoded], chosen: Collection[int]
+    ) -> None:
+        self._examples = [example for example in examples if text_id(example) in chosen]
         self._model, self._plan = plan.model, plan
         self._sites = sorted(plan.sites, key=lambda site: site.layer)
         self._weights: dict[AttentionSite, Float[Tensor, "batch head query gate"]] = {}
@@ -186,9 +192,9 @@ class ZeroedSinks(Observer):
             some = slice(first, first + together)
             copies, changed = texts[some].tolist(), zip(layers[some], heads[some], strict=True)
             removals = [[(self._sites[at], int(head))] for at, head in changed]
+            rows = batch.rows(copies)
             with heads_removed(model, removals, partial(self._without_sink, copies)):
-                output = model.run(batch.rows(copies))
-            after = array(losses_by_token(objective, output, batch.rows(copies)))
+                after = array(losses_by_token(objective, model.run(rows), rows))
             change[copies, layers[some], heads[some]] = after - before[copies]
 
     def _look(self, record: LayerRecord) -> None:

@@ -232,6 +232,7 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
         # The choice depends on the shard alone, so that all workers draw the same texts.
         for kind, known in self._known.items():
             known["drawn"] = highest_hash(shard, kind)
+            known["zeroed"] = sinks.first_texts(shard)
 
     def _passes(self, objective: Objective | None) -> tuple[Pass, ...]:
         """Return one pass for all measures, which all read the input that the objective leaves.
@@ -260,7 +261,7 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
     ) -> Observer:
         """Return the observer of every layer, with all parts; or that of zeroed sinks."""
         if plan.passes[0].folder == sinks.PASS:
-            return ZeroedSinks(plan, examples)
+            return ZeroedSinks(plan, examples, self._known[plan.kind]["zeroed"])
         model_pass, settings, words = plan.passes[0], self.settings, self._words
         corpus_knowledge = self._known[plan.kind]
         return observe(
