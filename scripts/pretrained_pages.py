@@ -97,7 +97,7 @@ SINKS = Run(
     "survey",
     "Two kinds of sinks",
     {
-        "max_length": 32,
+        "max_length": 24,
         "max_examples": 100,
         "measures": ("weight", "norm"),
         "numbers": ("sinks",),

@@ -13,7 +13,7 @@ pytestmark = needs_models
 def test_heads_of_an_encoder_do_nothing_by_the_class_token() -> None:
     options = {"measures": ["weight", "norm"], "numbers": ["sinks"], "progress": False}
     model = Path(str(MODELS)) / "minilm"
-    result = headlight.survey(model=model, max_examples=20, max_length=64, **options)
+    result = headlight.survey(model=model, max_examples=60, max_length=64, **options)
     weight, norm = result["behaviour_share"].sel(behaviour="first").mean(("layer", "head")).values
     assert 0.2 < weight < 0.35
     assert norm < 0.03
