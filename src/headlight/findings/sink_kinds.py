@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headlight.findings.estimates import Estimate, estimates
 from headlight.findings.sentence_rules import HOLDS, Evidence, Rule, sentences
 from headlight.findings.thresholds import FAR_BELOW
+from headlight.findings.what_was_read import independent_units
 from headlight.vocabulary import SINK
 
 SinkKind = Literal["no-op", "broadcast", "inconclusive"]
@@ -22,7 +23,8 @@ def sink_kinds(result: xr.Dataset) -> pandas.DataFrame:
     """Return the heads with a sink at the first token, and what they do by it.
 
     A head has a sink if the first token gets more than 0.3 of its weight.  Each condition is one of
-    the whole 95% interval over texts; a condition without an interval is not fulfilled.
+    the whole 95% interval over texts; a condition without an interval is not fulfilled.  Intervals
+    of the loss hold for all heads together, since of hundreds of heads some rise by chance.
 
     * **no-op**: the vector of the sink is short (at most half as long as that of the median token),
       its share of the norm is at most half of that of the weight, and the loss is not known to rise
@@ -49,7 +51,7 @@ def sink_kinds(result: xr.Dataset) -> pandas.DataFrame:
     Source: ours; Gu et al. (2024) for the share, Kobayashi et al. (2020), Section 4.2, for no-ops.
     """
     numbers = _numbers(result)
-    kinds = _kinds(numbers)
+    kinds = _kinds(numbers, independent_units(result))
     at, head = np.nonzero(kinds != "")
     columns = {name: estimate.value[at, head] for name, estimate in numbers.items()}
     return pandas.DataFrame(
@@ -81,16 +83,20 @@ def _beside_half(numbers: Mapping[str, Estimate]) -> NDArray[Any]:
     return numbers["norm_share"].minus(half).against(0.0)
 
 
-def _kinds(numbers: Mapping[str, Estimate]) -> NDArray[Any]:
+def _kinds(numbers: Mapping[str, Estimate], units: int) -> NDArray[Any]:
     """Return the kind of each head, [layer, head]; empty for heads without a sink."""
     beside = _beside_half(numbers)
     is_short = numbers["length_ratio"].against(FAR_BELOW) == "below"
-    rises = numbers["loss_change"].against(0.0) == "above"
+    rises = numbers["loss_change"].simultaneous(units).against(0.0) == "above"
     kinds = np.full(beside.shape, "inconclusive", dtype=object)
     kinds[(beside == "below") & is_short & ~rises] = "no-op"
     kinds[(beside == "above") & rises] = "broadcast"
-    kinds[numbers["weight_share"].against(SINK) != "above"] = ""
+    kinds[~_has_sink(numbers)] = ""
     return kinds
+
+
+def _has_sink(numbers: Mapping[str, Estimate]) -> NDArray[np.bool_]:
+    return np.asarray(numbers["weight_share"].against(SINK) == "above")
 
 
 def sinks(result: xr.Dataset) -> list[str]:
@@ -111,7 +117,7 @@ def _counts(result: xr.Dataset) -> Evidence:
 def _loss(result: xr.Dataset) -> Evidence | None:
     """Return the mean change of the loss of heads by their norms, which do not depend on it."""
     numbers = _numbers(result)
-    change, has_sink = numbers["loss_change"], _kinds(numbers) != ""
+    change, has_sink = numbers["loss_change"], _has_sink(numbers)
     means = {}
     for name, verdict in (("counts", "above"), ("cancelled", "below")):
         chosen = has_sink & (_beside_half(numbers) == verdict) & np.isfinite(change.value)

@@ -46,7 +46,8 @@ def sinks_section(result: xr.Dataset) -> Section:
         "the vector of the sink is at most half as long as that of the median token, has at most "
         "half as much of the norm as of the weight, and the loss is not known to rise where its "
         "value is zeroed; it broadcasts if the norm is more than that and the loss rises. Each "
-        "condition is one of the whole 95% interval; what fulfils neither is inconclusive.",
+        "condition is one of the whole 95% interval, for the loss one that holds for all heads "
+        "together; what fulfils neither is inconclusive.",
         "Gu et al. (2024); Kobayashi et al. (2020), Section 4.2",
         [Drawing("sinks", words, words, lambda: _draw(heads))] if len(heads) else [],
         [
