@@ -37,10 +37,10 @@ TEXTS = 12
 """Number of units of the corpus, from the first, in whose first text values are zeroed.
 
 Each head with a sink takes a forward pass of its own over these texts, which is why they are few;
-an interval of the loss needs ten units.  What that costs is in docs/survey.md.  One backward pass would give
-the effects of all heads to first order, but says little here: a sink that writes the same vector
-everywhere acts as a bias, by which the mean loss of a trained model has no slope.  All heads of a
-layer at once would say nothing of one of them.
+an interval of the loss needs ten units.  What that costs is in docs/survey.md.  One backward pass
+would give the effects of all heads to first order, but says little here: a sink that writes the
+same vector everywhere acts as a bias, by which the mean loss of a trained model has no slope.  All
+heads of a layer at once would say nothing of one of them.
 """
 PASS = "sinks"
 """Name of the pass in which values of sinks are zeroed."""
