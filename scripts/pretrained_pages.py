@@ -22,7 +22,7 @@ from reproduction import DOCS, LARGEST, escaped, write_page
 import headlight
 from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.findings.estimates import estimates
-from headlight.findings.sink_kinds import sinks
+from headlight.findings.heads_with_sinks import sinks
 from headlight.findings.thresholds import FAR_BELOW, MOST
 from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text

@@ -12,7 +12,7 @@ from headlight.corpora import Document
 from headlight.encode import texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
-from headlight.findings.sink_kinds import sink_kinds
+from headlight.findings.heads_with_sinks import sink_kinds
 from headlight.findings.survey import survey as sentences_of
 from headlight.studies.survey import SurveySettings, sinks
 from studies.chosen_numbers import settings_for, survey_with

@@ -7,11 +7,11 @@ from headlight.findings.category_shares import occurs, out_of_reach, share
 from headlight.findings.equal_measures import equal_layers, equal_to_weight
 from headlight.findings.estimates import average
 from headlight.findings.head_ranking import head_scores, heads
+from headlight.findings.heads_with_sinks import sink_kinds
 from headlight.findings.no_op_heads import no_op
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.phrases import category_label, name_of, unit_of_keys
 from headlight.findings.piece_text import PieceText, piece_text
-from headlight.findings.sink_kinds import sink_kinds
 from headlight.findings.survey_highlights import Highlight, highlights
 from headlight.findings.token_names import labels_of, pieces_of, token_labels, token_place
 from headlight.findings.variables import observed, surveyed

@@ -2,10 +2,10 @@
 
 import xarray as xr
 
+from headlight.findings.heads_with_sinks import sinks
 from headlight.findings.importance import importance
 from headlight.findings.null_space import null_space
 from headlight.findings.rank_correlation import ranks
-from headlight.findings.sink_kinds import sinks
 from headlight.findings.survey_highlights import highlights
 
 HEAD_ANSWERS = 3

@@ -4,7 +4,7 @@ import xarray as xr
 
 from headlight.catalogue import statistic
 from headlight.findings import highlights
-from headlight.findings.sink_kinds import SINK_KINDS, sink_kinds
+from headlight.findings.heads_with_sinks import SINK_KINDS, sink_kinds
 from headlight.findings.statistics import numbers_of
 from headlight.findings.survey import survey
 from headlight.studies.survey.page.effective_attention import correlation_section

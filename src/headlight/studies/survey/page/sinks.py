@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.sink_kinds import SINK_KINDS, sink_kinds
+from headlight.findings.heads_with_sinks import SINK_KINDS, sink_kinds
 from headlight.findings.thresholds import FAR_BELOW
 from headlight.views.parts import Drawing, Figure, Section, Table
 from headlight.views.pictures import Line, LinePanel, lines
