@@ -8,7 +8,7 @@ on the sample corpus.  What is done already in the folder is used again.
 
 import argparse
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from reproduction import DOCS, LARGEST, escaped, write_page
 import headlight
 from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.findings.estimates import estimates
+from headlight.findings.heads_with_sinks import sinks
 from headlight.findings.thresholds import FAR_BELOW, MOST
 from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
@@ -46,12 +47,21 @@ class Run:
         title: of its section.
         settings: what differs from the defaults.
         pictures: those of its page that are shown.
+        name: where the study is asked twice; by default that of the study.
+        said: its findings, of which the first few are written.
     """
 
     study: str
     title: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     pictures: tuple[str, ...] = ()
+    name: str = ""
+    said: Callable[[xarray.Dataset], list[str]] = findings
+
+    @property
+    def key(self) -> str:
+        """The name under which its result is kept."""
+        return self.name or self.study
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,21 @@ SURVEY = Run(
     {**TEXTS, "numbers": ("ranks", "null_space"), "sinks": "on"},
     ("shares", "dispersion", "correlation_points"),
 )
+SINKS = Run(
+    "survey",
+    "Two kinds of sinks",
+    {
+        "max_length": 24,
+        "max_examples": 100,
+        "measures": ("weight", "norm"),
+        "numbers": ("sinks",),
+        "passages": False,
+        "token_types": 0,
+    },
+    ("sinks",),
+    name="sinks",
+    said=sinks,
+)
 DISTANCES = Run("distances", "Heads that attend alike", {**TEXTS, "max_examples": 20})
 TOKENS = Run(
     "token_identity",
@@ -111,7 +136,7 @@ SUBJECTS = {
         "**Every number on this page is one of 4-bit weights** (GGUF, Q4_1), read as float32. The "
         "first token is a word of the text. A decoder sees no next token, so that a rule which "
         "asks for one cannot hold.",
-        (SURVEY, ABLATION, DISTANCES, TOKENS),
+        (SURVEY, SINKS, ABLATION, DISTANCES, TOKENS),
         "Where hidden tokens come from (hidden token attribution) is not asked: derivatives "
         "through 30 layers take too long for a page that is made on two cores.",
     ),
@@ -121,7 +146,7 @@ SUBJECTS = {
         "all-MiniLM-L6-v2",
         "a BERT of 6 layers with 12 heads of 32 dimensions, trained further for embeddings of "
         "sentences, in float32.",
-        (SURVEY, DISTANCES, TOKENS, ATTRIBUTION),
+        (SURVEY, SINKS, DISTANCES, TOKENS, ATTRIBUTION),
         "It predicts no words, so that there is no loss: ablation and importance, and with them "
         "what the papers say of the loss, are not asked.",
     ),
@@ -133,7 +158,7 @@ def main() -> None:
     for name in arguments.only:
         subject = SUBJECTS[name]
         results = {
-            run.study: _result(run, arguments.models / name, arguments.out / name)
+            run.key: _result(run, arguments.models / name, arguments.out / name)
             for run in subject.runs
         }
         write_page(subject.page, page(subject, results))
@@ -148,22 +173,23 @@ def _arguments() -> argparse.Namespace:
 
 
 def _result(run: Run, model: Path, out: Path) -> xarray.Dataset:
-    print(f"{model.name}: {run.study}", flush=True)
+    print(f"{model.name}: {run.key}", flush=True)
     study = getattr(headlight, run.study)
-    result = study(SAMPLE_TEXT, model=model, out=out / run.study, resume=True, **run.settings)
+    result = study(SAMPLE_TEXT, model=model, out=out / run.key, resume=True, **run.settings)
     return cast("xarray.Dataset", result)
 
 
 def page(subject: Subject, results: Results) -> Iterator[str]:
     """The lines of the page of a model."""
     yield f"# {subject.title}\n"
+    yield f"**{escaped(' '.join(sinks(results[SINKS.key])))}**\n"
     yield (
         f"What the papers say of BERT, asked on the sample corpus of {subject.name}: "
         f"{subject.about}\n"
     )
     yield "```\nmake pretrained-pages\n```\n"
     front = subject.runs[0]
-    yield _drawn(subject, front, front.pictures[0], results[front.study])
+    yield _drawn(subject, front, front.pictures[0], results[front.key])
     yield "## The findings of the papers\n"
     yield (
         "A finding holds if the whole 95% interval fulfils its rule, does not hold if none of it "
@@ -178,7 +204,7 @@ def page(subject: Subject, results: Results) -> Iterator[str]:
         yield f"| {' | '.join(escaped(cell) for cell in cells)} |"
     yield ""
     for run in subject.runs:
-        yield from _section(subject, run, results[run.study])
+        yield from _section(subject, run, results[run.key])
     if subject.left_out:
         yield f"{subject.left_out}\n"
     yield (
@@ -191,7 +217,7 @@ def _section(subject: Subject, run: Run, result: xarray.Dataset) -> Iterator[str
     settings = ", ".join(f"`{name}={value!r}`" for name, value in run.settings.items())
     yield f"## {run.title}\n"
     yield f"*`{run.study}` with {settings}.* {escaped(what_was_read(result).sentence)}\n"
-    yield from (f"- {escaped(said)}" for said in findings(result)[:SENTENCES])
+    yield from (f"- {escaped(said)}" for said in run.said(result)[:SENTENCES])
     yield ""
     names = run.pictures[1:] if run is subject.runs[0] else run.pictures
     yield from (_drawn(subject, run, name, result) for name in names)
@@ -203,7 +229,7 @@ def _drawn(subject: Subject, run: Run, name: str, result: xarray.Dataset) -> str
     content = svg_text(drawing.draw())
     if len(content) > LARGEST:
         raise SystemExit(f"{run.study} {name}: a picture of {len(content)} characters")
-    path = DOCS / "images" / subject.page / f"{run.study}-{name}.svg"
+    path = DOCS / "images" / subject.page / f"{run.key}-{name}.svg"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")
     caption = f"\n*{escaped(drawing.caption)}*\n" if drawing.caption else ""

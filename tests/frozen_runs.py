@@ -54,7 +54,11 @@ RUNS = {
     "survey-pairs": StudyRun("survey", {"pairs": True, "max_length": 24}),
     "survey-numbers": StudyRun(
         "survey",
-        {"numbers": ["ranks", "importance", "null_space"], "passages": False, "token_types": 0},
+        {
+            "numbers": ["ranks", "importance", "null_space", "sinks"],
+            "passages": False,
+            "token_types": 0,
+        },
     ),
     "distances": StudyRun("distances"),
     "ablation": StudyRun("ablation", {"max_examples": 4}),

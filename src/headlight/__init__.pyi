@@ -52,7 +52,7 @@ def survey(
     sinks: Literal['auto', 'on', 'off'] = 'auto',
     sink_multiple: float = 5.0,
     sink_share: float = 0.25,
-    numbers: Literal['ranks', 'importance', 'null_space'] | Iterable[Literal['ranks', 'importance', 'null_space']] = (),
+    numbers: Literal['ranks', 'importance', 'null_space', 'sinks'] | Iterable[Literal['ranks', 'importance', 'null_space', 'sinks']] = (),
     sample: int = 2000,
     passages: bool = True,
     token_types: int = 2000,
@@ -119,7 +119,9 @@ def survey(
         numbers: further statistics: ``ranks``, correlations of weights, norms and token
             frequency, which needs a further pass and whole layers in memory; ``importance``,
             the effect of attention on the loss, in a further backward pass; ``null_space``, the
-            share of attention without effect on the output, by length of the text.
+            share of attention without effect on the output, by length of the text; ``sinks``,
+            whether heads do nothing by the first token or write its vector to all, which needs
+            a forward pass over 12 texts for each head with a sink, where the model has a loss.
         sample: number of points in the figures of ``ranks`` and ``null_space``: pairs of
             positions by category of keys, occurrences of tokens, and texts.
         passages: keep passages of the corpus for each head, and 32 texts with all heads, for

@@ -20,6 +20,7 @@ from headlight.reduce import (
     RankCorrelation,
     Ratio,
     Sample,
+    SecondMoment,
     Slots,
     Strongest,
     Tally,
@@ -108,6 +109,10 @@ CASES = {
     "keyed sums": Case(lambda: KeyedSums((2,), 3), lambda n, g: (keys(n, g), numbers(n, g, 2))),
     "keyed sums, one number": Case(lambda: KeyedSums(), lambda n, g: (keys(n, g), numbers(n, g))),
     "sample": Case(lambda: Sample(4, 2), lambda n, g: (own_numbers(n, g), sizes(n, g, 2))),
+    "second moment": Case(lambda: SecondMoment((2,), 3), lambda n, g: (numbers(n, g, 2, 3),)),
+    "second moment, one entry": Case(
+        lambda: SecondMoment(size=2), lambda n, g: (numbers(n, g, 2),)
+    ),
     "grouped": Case(lambda: Grouped(Moments((2,))), lambda n, g: (keys(n, g), numbers(n, g, 2))),
     "grouped, pearson": Case(
         lambda: Grouped(Pearson()), lambda n, g: (keys(n, g), numbers(n, g), numbers(n, g))

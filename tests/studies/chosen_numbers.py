@@ -16,6 +16,7 @@ ALSO = {
               "vector_norm_min", "vector_norm_max", "input_norm_mean", "input_norm_std",
               "input_norm_cv"},
     "importance": set[str](),
+    "sinks": {"behaviour_share", "value_drain"},
     "null_space": {"rank", "effective_correlation", "effective_correlation_by_head"},
 }  # fmt: skip
 """Variables of every survey that have to do with them."""

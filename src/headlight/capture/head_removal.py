@@ -4,12 +4,12 @@ A removed head hands zeros to the output projection, which has the effect of wei
 zeros in its rows of W^O; b^O stays.  Nothing else changes: all layers keep their fast attention.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headlight.capture.attention_site import AttentionSite
@@ -22,10 +22,15 @@ from headlight.errors import CaptureError, UsageError
 Heads = Collection[tuple[AttentionSite, int]]
 """Some heads of a model, by their layers and their numbers there."""
 
+Contexts = Float[Tensor, "part position head head_dim"]
+"""Input of a projection, of all parts of a batch."""
+
 
 @contextmanager
 def heads_removed(
-    model: CapturedModel, removals: Sequence[Heads], source: int | None = None
+    model: CapturedModel,
+    removals: Sequence[Heads],
+    source: int | Callable[[AttentionSite, Contexts], Contexts] | None = None,
 ) -> Iterator[None]:
     """Remove heads within the block, some of them from each of several equal parts of a batch.
 
@@ -38,7 +43,8 @@ def heads_removed(
     Args:
         model: Model in evaluation mode.
         removals: Heads removed from each part.
-        source: Part whose heads take the place of removed heads; None for zeros.
+        source: Part whose heads take the place of removed heads, or function of a site and of its
+            contexts that returns what does; None for zeros.
 
     Raises:
         UsageError: a head is none of the model's; or a batch cannot be divided, when it runs.
@@ -55,7 +61,12 @@ def heads_removed(
 class _Remover:
     """Remover that replaces the contexts of heads by zeros, or by those of another part."""
 
-    def __init__(self, model: CapturedModel, removals: Sequence[Heads], source: int | None) -> None:
+    def __init__(
+        self,
+        model: CapturedModel,
+        removals: Sequence[Heads],
+        source: int | Callable[[AttentionSite, Contexts], Contexts] | None,
+    ) -> None:
         self._source = source
         self._removed: dict[AttentionSite, Bool[Tensor, "part head"]] = {}
         for part, heads in enumerate(removals):
@@ -101,7 +112,10 @@ class _Remover:
         self._used.add(site)
         contexts: Tensor = inputs[0]
         parts = _parts(contexts, len(removed), site)
-        others = parts.new_zeros(()) if self._source is None else parts[self._source]
+        if callable(self._source):
+            others = self._source(site, parts)
+        else:
+            others = parts.new_zeros(()) if self._source is None else parts[self._source]
         remaining = parts.where(~removed.to(contexts.device)[:, None, :, None], others)
         return (remaining.reshape(contexts.shape), *inputs[1:])
 
@@ -119,7 +133,7 @@ class _Remover:
             )
 
 
-def _parts(contexts: Tensor, number: int, site: AttentionSite) -> Tensor:
+def _parts(contexts: Tensor, number: int, site: AttentionSite) -> Contexts:
     """Return the input of a projection, as ``part position head head_dim``."""
     if contexts.shape[0] % number:
         raise UsageError(

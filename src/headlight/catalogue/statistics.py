@@ -113,7 +113,8 @@ class Statistic:
     @property
     def bounds(self) -> tuple[float, float]:
         """Return the smallest and the largest possible number."""
-        low = -1.0 if self.name in ("no_op", "effective_correlation") else 0.0
+        lowest = {"no_op": -1.0, "effective_correlation": -1.0, "sink_loss": float("-inf")}
+        low = lowest.get(self.name, 0.0)
         high = 1.0 if self.unit == "share" or self.name == "effective_correlation" else float("inf")
         return low, high
 
@@ -283,6 +284,14 @@ _TABLE = (
     _of_head("value_drain", "value drain", "length of the first token's vector",
              "‖f(x)‖ of the first token, divided by that of the median token.",
              prominent=False, source=GU),
+    _of_head("output_rank", "output rank", "effective rank of the output",
+             "The number of directions in which the head's outputs lie, about: 1 where it writes "
+             "one vector, times a number, to all tokens.",
+             prominent=False),
+    _of_head("sink_loss", "loss by sink", "loss without the value of the first token",
+             "The change of the loss, in nats, where the head takes nothing from the first token "
+             "and keeps its weights.",
+             prominent=False),
     _of_head("unreached", "out of reach", "weight out of reach",
              "The share of the weight that cannot change the head's output: what effective "
              "attention lacks to 100%.",

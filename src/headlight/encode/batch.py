@@ -90,13 +90,17 @@ class Batch:
 
     def repeated(self: B, number: int) -> B:
         """Return this many copies of the batch, one after the other."""
-        tensors_by_name = {field.name: getattr(self, field.name) for field in fields(self)}
+        return self.rows(list(range(len(self.lengths))) * number)
+
+    def rows(self: B, places: Sequence[int]) -> B:
+        """Return the examples at these places, as often as they are named, padded as they are."""
         tensors: dict[str, Any] = {
-            name: tensor.repeat(number, *[1] * (tensor.ndim - 1))
-            for name, tensor in tensors_by_name.items()
-            if isinstance(tensor, Tensor)
+            field.name: tensor[places]
+            for field in fields(self)
+            if isinstance(tensor := getattr(self, field.name), Tensor)
         }
-        return replace(self, **tensors, names=self.names * number)
+        names = tuple(self.names[place] for place in places) if self.names else ()
+        return replace(self, **tensors, names=names)
 
     def on_host(self: B) -> B:
         """Return the batch with its tensors on the host, where nothing waits for a device."""

@@ -24,7 +24,7 @@ def batch_tokens(model: CapturedModel, settings: ModelSettings) -> int:
     """
     if settings.batch_tokens is not None:
         return settings.batch_tokens
-    predicts_words = settings.required_head in ("language_model", "any")
+    predicts_words = settings.required_head in ("language_model", "any", None)
     if predicts_words or model.transformer.device.type == "cpu":
         return BATCH_TOKENS
     measures = len(getattr(settings, "measures", None) or ("weight",))

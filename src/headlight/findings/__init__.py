@@ -7,6 +7,7 @@ from headlight.findings.category_shares import occurs, out_of_reach, share
 from headlight.findings.equal_measures import equal_layers, equal_to_weight
 from headlight.findings.estimates import average
 from headlight.findings.head_ranking import head_scores, heads
+from headlight.findings.heads_with_sinks import sink_kinds
 from headlight.findings.no_op_heads import no_op
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.phrases import category_label, name_of, unit_of_keys
@@ -41,6 +42,7 @@ __all__ = [
     "piece_text",
     "pieces_of",
     "share",
+    "sink_kinds",
     "surveyed",
     "token_labels",
     "token_place",

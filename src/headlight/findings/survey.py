@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headlight.findings.heads_with_sinks import sinks
 from headlight.findings.importance import importance
 from headlight.findings.null_space import null_space
 from headlight.findings.rank_correlation import ranks
@@ -20,4 +21,5 @@ def survey(result: xr.Dataset) -> list[str]:
     conclusive = [highlight.text for highlight in shown if highlight.kind != "inconclusive"]
     findings = conclusive[:HEAD_ANSWERS] or [NOTHING]
     findings += [highlight.text for highlight in shown if highlight.kind == "inconclusive"]
-    return [*findings, *ranks(result), *importance(result), *null_space(result)]
+    answers = *ranks(result), *importance(result), *null_space(result), *sinks(result)
+    return [*findings, *answers]

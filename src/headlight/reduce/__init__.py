@@ -10,6 +10,7 @@ from headlight.reduce.moments import Count, Moments, Ratio
 from headlight.reduce.pearson import Pearson
 from headlight.reduce.rank_correlation import RankCorrelation
 from headlight.reduce.sample import Sample
+from headlight.reduce.second_moment import SecondMoment
 from headlight.reduce.slots import Slots, of_sums
 from headlight.reduce.strongest import Strongest
 from headlight.reduce.tally import ACCUMULATORS, Tally
@@ -26,6 +27,7 @@ __all__ = [
     "RankCorrelation",
     "Ratio",
     "Sample",
+    "SecondMoment",
     "Slots",
     "Strongest",
     "Tally",

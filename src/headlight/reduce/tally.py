@@ -12,6 +12,7 @@ from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.moments import Ratio
 from headlight.reduce.rank_correlation import RankCorrelation
 from headlight.reduce.sample import Sample
+from headlight.reduce.second_moment import SecondMoment
 from headlight.reduce.slots import Slots
 from headlight.reduce.strongest import Strongest
 from headlight.tensor_files import load_tensors, save_tensors
@@ -23,6 +24,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     RankCorrelation.kind: RankCorrelation,
     Ratio.kind: Ratio,
     Sample.kind: Sample,
+    SecondMoment.kind: SecondMoment,
     Slots.kind: Slots,
     Strongest.kind: Strongest,
 }

@@ -241,8 +241,11 @@ class StudySettings(Settings):
         return None
 
     @property
-    def required_head(self) -> str:
-        """Return the head with which the model is loaded: ``none``, ``any``, or that of a task."""
+    def required_head(self) -> str | None:
+        """Return the head with which the model is loaded: ``none``, ``any``, or that of a task.
+
+        None for whichever the checkpoint has, if it has one.
+        """
         return "none"
 
     @property

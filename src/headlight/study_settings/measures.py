@@ -36,7 +36,7 @@ class MeasureSettings(StudySettings):
         check_measures(self.measures)
 
     @property
-    def required_head(self) -> str:
+    def required_head(self) -> str | None:
         """Return the head of a language model if gradients are measured, which need a loss."""
         return "language_model" if GRADIENT in self.measures else super().required_head
 

@@ -57,7 +57,7 @@ class CircuitsSettings(ModelSettings):
             require_distinct("parts", self.parts)
 
     @property
-    def required_head(self) -> str:
+    def required_head(self) -> str | None:
         """Return the head of a language model, for its unembedding and its predictions."""
         needs = self.parts is None or {"copying", "needle"} & {*self.parts}
         return "language_model" if needs else super().required_head

@@ -19,9 +19,14 @@ from headlight.study_settings.models import QueryBlockSettings
 from headlight.study_settings.texts import TextSettings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
-Numbers = Literal["ranks", "importance", "null_space"]
+Numbers = Literal["ranks", "importance", "null_space", "sinks"]
 """Part of a survey that is computed on request only."""
-NEEDS = {"ranks": ("weight", "norm"), "importance": (), "null_space": ("effective",)}
+NEEDS = {
+    "ranks": ("weight", "norm"),
+    "importance": (),
+    "null_space": ("effective",),
+    "sinks": ("weight", "norm"),
+}
 """Measures required by these parts."""
 
 
@@ -64,7 +69,9 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
         numbers: further statistics: ``ranks``, correlations of weights, norms and token frequency,
             which needs a further pass and whole layers in memory; ``importance``, the effect of
             attention on the loss, in a further backward pass; ``null_space``, the share of
-            attention without effect on the output, by length of the text.
+            attention without effect on the output, by length of the text; ``sinks``, whether heads
+            do nothing by the first token or write its vector to all, which needs a forward pass
+            over 12 texts for each head with a sink, where the model has a loss.
         sample: number of points in the figures of ``ranks`` and ``null_space``: pairs of positions
             by category of keys, occurrences of tokens, and texts.
         passages: keep passages of the corpus for each head, and 32 texts with all heads, for the
@@ -98,9 +105,12 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
                 )
 
     @property
-    def required_head(self) -> str:
-        """Return the head of a language model if a loss is needed."""
-        return "language_model" if "importance" in self.numbers else super().required_head
+    def required_head(self) -> str | None:
+        """Return the head of a language model if a loss is needed, or any where it would help."""
+        if "importance" in self.numbers:
+            return "language_model"
+        by_measures = super().required_head
+        return None if "sinks" in self.numbers and by_measures == "none" else by_measures
 
     def check_command(self) -> None:
         """Refuse settings of ranks that are not computed."""
@@ -126,9 +136,9 @@ STUDY = Study(
         ("corpus.txt.gz --model bert-base-uncased --out run/", ""),
         ("wiki/ --pairs --max-examples 992", "as Clark and Kobayashi did"),
         ("wiki/ --measures weight,gradient", "runs the model backward as well"),
-        ("wiki/ --pairs --numbers ranks,importance,null_space", "more numbers"),
+        ("wiki/ --pairs --numbers ranks,importance,null_space,sinks", "more numbers"),
         ("hf:imdb:train:text --out imdb/ --resume", ""),
     ),
-    smallest={"numbers": ["ranks", "importance", "null_space"], "sample": 5},
+    smallest={"numbers": ["ranks", "importance", "null_space", "sinks"], "sample": 5},
     order=1,
 )

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.capture import Kind, Prepared, Reduction
+from headlight.capture import Kind, Objective, Prepared, Reduction
 from headlight.errors import CaptureError, CorpusError
 from headlight.measures import Scores
 from headlight.observations.layer_arrays import array, stacked
@@ -145,9 +145,7 @@ class ImportanceObserver(PartObserver):
         predicted, losses = self._predicted, self._losses
         assert losses is not None  # noqa: S101 - the model was run backward
         counted = torch.ones_like(losses, dtype=torch.bool) if predicted is None else predicted > 0
-        # The sum over tokens is divided again, so that the printed loss is that of a token.
-        if predicted is not None and self._reduction == "sum":
-            losses = losses / predicted.clamp_min(1)
+        losses = _by_token(losses, predicted, self._reduction)
         predicting = array(counted) > 0
         layers = stacked([self._means[layer] for layer in sorted(self._means)])
         return {
@@ -172,6 +170,20 @@ def _members(
 ) -> Membership:
     named = membership(category.masked_fill(masked, -1), len(CATEGORIES))
     return torch.cat([named.sum(-1, keepdim=True), named, masked[..., None].float()], dim=-1)
+
+
+def losses_by_token(objective: Objective, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
+    """Return the loss of each text, mean over its predicted tokens, in nats."""
+    return _by_token(objective.loss(output, batch), batch.predicted, objective.reduction)
+
+
+def _by_token(
+    losses: Float[Tensor, " batch"], predicted: Int64[Tensor, " batch"] | None, reduction: Reduction
+) -> Float[Tensor, " batch"]:
+    # The sum over tokens is divided again, so that the printed loss is that of a token.
+    if predicted is None or reduction != "sum":
+        return losses
+    return losses / predicted.clamp_min(1)
 
 
 def token_count(numbers: Tensor) -> Count:

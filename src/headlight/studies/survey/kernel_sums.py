@@ -46,6 +46,7 @@ class MadeByKernel:
         merged: Norms of sums over heads, summed over the keys of each column of `Asked`; None
             where no norms are requested.
         factors: Factors of effective attention; None where it is not requested.
+        context: Output of the heads before W^O.
     """
 
     call: PlainCall
@@ -53,6 +54,7 @@ class MadeByKernel:
     vectors: Vectors
     merged: Float[Tensor, "batch query column"] | None
     factors: EffectiveFactors | None
+    context: Float[Tensor, "batch query head head_dim"]
 
     def rows(
         self,
@@ -128,8 +130,9 @@ class KernelSums:
             name: slice(at * heads, (at + 1) * heads) for at, name in enumerate(self._measures)
         }
         sums = self._compiled.row_sums(arrays, places, 0, keys)
-        record.keep(MadeByKernel(call, sums, vectors, merged, factors))
-        return torch.from_numpy(arrays.context)
+        context = torch.from_numpy(arrays.context)
+        record.keep(MadeByKernel(call, sums, vectors, merged, factors, context))
+        return context
 
     def _factors(self, record: PlainRecord, vectors: Vectors) -> EffectiveFactors | None:
         """Return the factors of effective attention; None where it has to be computed otherwise."""

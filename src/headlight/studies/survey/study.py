@@ -11,6 +11,7 @@ from headlight.capture import Kind, Objective, default_objective
 from headlight.catalogue.statistics import rows_of_others
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.observer import Observer
 from headlight.engine.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.engine.repeatable_corpus import check_repeatable
 from headlight.engine.state import State
@@ -32,6 +33,7 @@ from headlight.studies.survey import (
     passages,
     ranks,
     rows,
+    sinks,
     token_types,
     vector_lengths,
 )
@@ -42,6 +44,7 @@ from headlight.studies.survey.head_behaviours.counted_keys import words_of
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome, Part, Subject
 from headlight.studies.survey.ranks import Known
+from headlight.studies.survey.sinks import ZeroedSinks
 from headlight.vocabulary import measures_that_need
 
 
@@ -106,6 +109,13 @@ PARTS = (
         variables=null_spaces.NULL_SPACE_VARIABLES,
         observe=null_spaces.observe,
         compute=null_spaces.null_space,
+        chosen=True,
+    ),
+    Part(
+        name="sinks",
+        variables=sinks.VARIABLES,
+        observe=sinks.observe,
+        compute=sinks.sinks,
         chosen=True,
     ),
     Part(
@@ -222,27 +232,36 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
         # The choice depends on the shard alone, so that all workers draw the same texts.
         for kind, known in self._known.items():
             known["drawn"] = highest_hash(shard, kind)
+            known["zeroed"] = sinks.first_texts(shard)
 
     def _passes(self, objective: Objective | None) -> tuple[Pass, ...]:
         """Return one pass for all measures, which all read the input that the objective leaves.
 
-        Parts that depend on the loss have a pass of their own, unless the first has a loss already.
+        Parts that depend on the loss have a pass of their own, unless the first has a loss already;
+        so have sinks, where the model has a loss.
         """
         settings, measures = self.settings, self.settings.measures
         wanted = "importance" in settings.numbers
+        zeroes = "sinks" in settings.numbers and (
+            objective is not None or sinks.has_loss(self.model)
+        )
         chosen = objective
-        if wanted and chosen is None:
+        if (wanted or zeroes) and chosen is None:
             chosen = default_objective(self.model, seed=settings.seed)
-        backward = bool(measures_that_need("gradient", measures)) or not wanted
-        of_measures = chosen if backward else None
+        backward = bool(measures_that_need("gradient", measures))
+        of_measures = chosen if backward or not (wanted or zeroes) else None
         of_measures = required_objective(self.model, measures, of_measures, settings.seed)
-        first = plan_passes(measures, of_measures, settings.attribution, together=True)
-        return (*first, Pass(objective=chosen, folder="loss")) if not backward else first
+        passes = plan_passes(measures, of_measures, settings.attribution, together=True)
+        if wanted and not backward:
+            passes = (*passes, Pass(objective=chosen, folder="loss"))
+        return (*passes, Pass(objective=chosen, folder=sinks.PASS)) if zeroes else passes
 
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
-    ) -> HeadsObserver:
-        """Return the observer of every layer, with all parts."""
+    ) -> Observer:
+        """Return the observer of every layer, with all parts; or that of zeroed sinks."""
+        if plan.passes[0].folder == sinks.PASS:
+            return ZeroedSinks(plan, examples, self._known[plan.kind]["zeroed"])
         model_pass, settings, words = plan.passes[0], self.settings, self._words
         corpus_knowledge = self._known[plan.kind]
         return observe(

@@ -4,6 +4,7 @@ import xarray as xr
 
 from headlight.catalogue import statistic
 from headlight.findings import highlights
+from headlight.findings.heads_with_sinks import SINK_KINDS, sink_kinds
 from headlight.findings.statistics import numbers_of
 from headlight.findings.survey import survey
 from headlight.studies.survey.page.effective_attention import correlation_section
@@ -21,6 +22,7 @@ from headlight.studies.survey.page.shares import (
     shares_section,
     weight_to_norm_section,
 )
+from headlight.studies.survey.page.sinks import sinks_section
 from headlight.studies.survey.page.tables import tables_section
 from headlight.studies.survey.page.token_types import token_section
 from headlight.studies.survey.page.vector_lengths import dispersion_section
@@ -80,6 +82,8 @@ def chosen_sections(result: xr.Dataset) -> list[Section]:
         parts.append(importance_section(result))
     if "null_dimension" in result:
         parts.append(null_spaces_section(result))
+    if "output_rank" in result:
+        parts.append(sinks_section(result))
     return parts
 
 
@@ -98,4 +102,7 @@ def chosen_summary(result: xr.Dataset) -> Summary:
             numbers[f"importance_{name}"] = mean_of(values)
     if "null_dimension" in result:
         numbers["null_dimension"] = mean_of(result["null_dimension"])
+    if "output_rank" in result:
+        kinds = sink_kinds(result)["sink_kind"]
+        numbers |= {f"sinks_{kind}": int((kinds == kind).sum()) for kind in SINK_KINDS}
     return numbers

@@ -85,7 +85,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
             )
 
     @property
-    def required_head(self) -> str:
+    def required_head(self) -> str | None:
         """Return the head of a language model if gradients or differences are measured."""
         return "language_model" if self.of_input else super().required_head
 
