@@ -57,6 +57,7 @@ def survey(
     token_types: int = 2000,
     gated_queries: int = 32,
     pages: int = 0,
+    per_text: str | Path | Iterable[str | Path] = (),
     objective: Objective | None = None,
 ) -> xarray.Dataset:
     """Measure weights, norms and effective attention of every head.
@@ -129,6 +130,9 @@ def survey(
             computed in models with a gate for each query; 0 for all.
         pages: number of texts with a page of their own, linked from the report; they take a
             further pass over the corpus.
+        per_text: statistics of heads, such as ``sep`` and ``entropy``, that are written for
+            each text, to ``per_text.csv.gz`` in the folder of the run; ``prominent`` for those
+            that the report shows.
         objective: Objective whose gradient or predictions are looked at, where they are; by
             default that of what the model was trained for.
 
