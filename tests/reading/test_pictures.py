@@ -437,11 +437,12 @@ def test_shares_of_patches_are_those_of_products_of_loops(name: str, tmp_path: P
         f"After the last layer “cls” is made {quarters[most]:.0%} of the patches in the {most}, "
         "which are 25% of the picture, and "
     )
-    assert [block.title.partition(":")[0] for block in shown.pictures] == ["ALTI", "rollout"]
-    for block, of_map in zip(shown.pictures, ("alti", "rollout"), strict=True):
+    maps = re.findall(r"<p>(\w+): at most(.*?)</svg>", shown.pictures[0].html)
+    assert [label for label, _ in maps] == ["ALTI", "rollout"]
+    for (label, html), of_map in zip(maps, ("alti", "rollout"), strict=True):
         own = found["share"].sel(map=of_map)[-1, 0].values[-len(GRID) :]
-        drawn = re.findall(r"opacity: ([\d.]+).*?<title>(\d×\d): ([\d.]+)%", block.html)
-        assert [name for _, name, _ in drawn] == GRID
+        drawn = re.findall(r"opacity: ([\d.]+).*?<title>(\d×\d): ([\d.]+)%", html)
+        assert [name for _, name, _ in drawn] == GRID, label
         np.testing.assert_allclose([float(share) / 100 for *_, share in drawn], own, atol=6e-3)
         np.testing.assert_allclose(
             [float(seen) for seen, *_ in drawn], 0.85 * np.sqrt(own / own.max()), atol=1e-3

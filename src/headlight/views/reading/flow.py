@@ -172,8 +172,7 @@ def headline(result: xr.Dataset) -> Headline:
         return Headline(NOT_SAID, read, kind=kind)
     if patches(result):
         names = [name, *(other for other in _methods(result) if other != name)]
-        maps = [over_picture(result, other, followed(result)) for other in names]
-        return Headline(_title(result), read, maps, kind)
+        return Headline(_title(result), read, [over_picture(result, names, followed(result))], kind)
     token = labels_of(result, "query_token")[followed(result)]
     sources = _sources(result, name)
     shown, rest = sources[:BARS], sources[BARS:]

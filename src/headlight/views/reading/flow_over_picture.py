@@ -1,6 +1,7 @@
 """Origin of a position of a picture: shares of patches, drawn over it, and those of quarters."""
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -53,8 +54,14 @@ def title_of_picture(result: xr.Dataset, method: str, place: int) -> str:
     )
 
 
-def over_picture(result: xr.Dataset, method: str, place: int) -> Block:
-    """Return the picture, with each patch coloured by its share of a position; see above."""
+def over_picture(result: xr.Dataset, methods: Sequence[str], place: int) -> Block:
+    """Return the picture once for each method, each patch coloured by its share of a position."""
+    maps = Markup("").join(_map(result, method, place) for method in methods)
+    title = f"What “{result['query_token'].values[place]}” is made of, by each method"
+    return Block(title, element("div", maps, style="display: flex; flex-wrap: wrap; gap: 1rem"))
+
+
+def _map(result: xr.Dataset, method: str, place: int) -> Markup:
     at, picture = patches(result), str(result.attrs[PICTURE])
     shares = result["share"].sel(map=method).isel(layer=-1, query=place).values
     height, width = 1 + np.max(list(at.values()), axis=0)
@@ -77,5 +84,6 @@ def over_picture(result: xr.Dataset, method: str, place: int) -> Block:
     image = element(
         "image", href=picture if IS_PICTURE(picture) else None, preserveAspectRatio="none", **size
     )
-    box = {"viewBox": f"0 0 {width} {height}", "style": "width: 100%; max-width: 26rem"}
-    return Block(label, element("svg", image, Markup("").join(cells), role="img", **box))
+    box = {"viewBox": f"0 0 {width} {height}", "role": "img", "aria-label": label}
+    drawn = element("svg", image, Markup("").join(cells), **box)
+    return element("div", element("p", label), drawn, style="flex: 1 1 16rem; max-width: 26rem")

@@ -292,7 +292,7 @@ class AlignmentStudy(CorpusStudy[AlignmentSettings]):
         if plan.model.hears:
             result = speech_dataset(state.tally, settings.of_attention, plan.sites, self.chosen)
             if self._output is not None and (heads := alignment_heads(result)):
-                self._output.write(HEADS, json.dumps({LISTED: heads}, indent=1).encode())
+                self._output.write(HEADS, json.dumps({LISTED: heads}).encode())
             return result
         if settings.of_hidden_states:
             return similarity_dataset(state.tally, settings.extractions, self.hidden_layers)
