@@ -103,9 +103,10 @@ def flow(
         raise UsageError("tokens are followed through a text, or patches through a picture.")
     about: dict[str, Any] = {}
     read: Any = text
+    shown: Any = text
     if image is not None:
         model, read = one_picture(model, image)
-        text = PurePath(read.name).name
+        shown = PurePath(read.name).name
         about["picture"] = picture_address(model.viewer.shown(read))
     subject = subject_of(model, read, pair, settings.kind)
     maps = input_maps(
@@ -137,7 +138,7 @@ def flow(
         },
         attrs=origin(
             model,
-            text,
+            shown,
             pair,
             title="What tokens come from",
             stage="flow_of_text",
