@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
+from scipy.stats import binomtest
 from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessorPil
 
 import headlight
@@ -22,6 +23,8 @@ BLOB = 5.0
 """Pixels from the middle of a blob to where it is half as bright."""
 NAMES = ("top left", "top right", "bottom left", "bottom right")
 STEPS, BATCH = 400, 64
+METHODS = ("rollout", "rollout_norm", "rollout_block_norm", "alti", "value_zeroing", "decompx")
+"""Methods of flow that are tried."""
 SEEN_BY_NONE = 10**9
 """Pictures from this number on are not trained on."""
 
@@ -110,11 +113,10 @@ def pointing_game(
     """
     hits: dict[str, list[np.ndarray]] = {"weight": [], "norm": [], "effective": []}
     chance = []
-    middles = PATCH * (np.indices((SIDE // PATCH, SIDE // PATCH)).reshape(2, -1).T + 0.5)
     for number in numbers:
         pixels, place = draw(number)
         reading = model.read(image=Image.fromarray(pixels)).dataset
-        of_blob = np.hypot(*(middles - place).T) <= BLOB + PATCH / 2
+        of_blob = blob_patches(place)
         chance.append(of_blob.mean())
         for measure, shares in hits.items():
             row = reading[measure].sel(query=0).values[..., 1:]  # without the position of cls
@@ -122,10 +124,38 @@ def pointing_game(
     return {name: np.mean(each, axis=0) for name, each in hits.items()}, float(np.mean(chance))
 
 
+def blob_patches(place: tuple[float, float]) -> np.ndarray:
+    """Return which patches are of the blob with its middle at a place."""
+    middles = PATCH * (np.indices((SIDE // PATCH, SIDE // PATCH)).reshape(2, -1).T + 0.5)
+    return np.hypot(*(middles - place).T) <= BLOB + PATCH / 2
+
+
+def flow_game(model: headlight.Model, numbers: Sequence[int]) -> dict[str, list[bool]]:
+    """Return for each picture whether the patch that ``cls`` has most of is one of the blob.
+
+    By each method of flow after the last layer, and by the mean weight of the heads of that layer.
+    """
+    hits: dict[str, list[bool]] = {}
+    for number in numbers:
+        pixels, place = draw(number)
+        image = Image.fromarray(pixels)
+        share = model.flow(image=image, methods=METHODS).dataset["share"].isel(layer=-1, query=0)
+        weight = model.read(image=image, layers=[2]).dataset["weight"].sel(query=0).mean("head")
+        rows = {name: share.sel(map=name) for name in METHODS} | {"weight": weight.squeeze()}
+        for name, row in rows.items():
+            hits.setdefault(name, []).append(bool(blob_patches(place)[row.values[1:].argmax()]))
+    return hits
+
+
 def main() -> None:
-    """Train, and say how often each head points at the blob."""
+    """Train, and say how often each head, and each method of flow, points at the blob."""
     folder = write(Path(sys.argv[1]))
     hits, chance = pointing_game(headlight.load(folder), range(SEEN_BY_NONE, SEEN_BY_NONE + 100))
+    for name, found in flow_game(
+        headlight.load(folder), range(SEEN_BY_NONE, SEEN_BY_NONE + 100)
+    ).items():
+        ends = binomtest(sum(found), len(found)).proportion_ci()
+        print(f"{name}  {np.mean(found):.0%} (95%: {ends.low:.0%} to {ends.high:.0%})")
     print(f"by chance {chance:.0%}")
     for name, shares in hits.items():
         print(name, *(" ".join(f"{share:.0%}" for share in layer) for layer in shares), sep="  ")

@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +144,8 @@ class _Watch:
         self._replace(source, target, **more)
         self._moment("named")
 
-    def _write_through(self, path: Path, content: bytes) -> None:
+    def _write_through(self, path: Path, parts: Iterable[bytes]) -> None:
+        content = b"".join(parts)
         with path.open("xb", buffering=0) as file:
             file.write(content[: len(content) // 2])
             self._moment("half")

@@ -58,6 +58,7 @@ def survey(
     token_types: int = 2000,
     gated_queries: int = 32,
     pages: int = 0,
+    per_text: str | Path | Iterable[str | Path] = (),
     objective: Objective | None = None,
 ) -> xarray.Dataset:
     """Measure weights, norms and effective attention of every head.
@@ -131,8 +132,8 @@ def survey(
             more than 64 MB; 0 for none.
         gated_queries: number of queries of each text, evenly spaced, for which norms are
             computed in models with a gate for each query; 0 for all.
-        pages: number of texts with a page of their own, linked from the report; they take a
-            further pass over the corpus.
+        pages: number of texts with a page of their own, in a further pass over the corpus.
+        per_text: statistics of each text in per_text.csv.gz: ``sep``, …, or ``prominent``.
         objective: Objective whose gradient or predictions are looked at, where they are; by
             default that of what the model was trained for.
 

@@ -13,7 +13,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
@@ -268,11 +268,29 @@ def write(path: Location, content: bytes, *, error: type[HeadlightError] = Resul
     Raises:
         HeadlightError: Of class `error`: the disk is full, the folder is read-only, and so on.
     """
+    write_parts(path, lambda: [content], error=error)
+
+
+def write_parts(
+    path: Location,
+    parts: Callable[[], Iterable[bytes]],
+    *,
+    error: type[HeadlightError] = ResultError,
+) -> None:
+    """Put parts at `path`, one behind the other, as `write` puts a whole content.
+
+    On this machine memory holds one part at a time; a store is given the whole object.
+
+    Args:
+        path: File to write; its folder must exist.
+        parts: Function that makes the parts, again where the file has to be begun again.
+        error: Class of the refusal.
+    """
     if not isinstance(path, Path):
-        _upload(path, content, error)
+        _upload(path, b"".join(parts()), error)
         return
     try:
-        _put(path, content, lambda partial: partial.replace(path))
+        _put(path, parts, lambda partial: partial.replace(path))
     except (OSError, ValueError) as problem:  # a NUL character
         raise error(f"{path} cannot be written: {reason(problem)}.") from problem
 
@@ -295,7 +313,7 @@ def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = R
         return True
     try:
         # A hard link fails where the name is taken, also over NFS; a new name would replace it.
-        _put(path, content, lambda partial: os.link(partial, path))
+        _put(path, lambda: [content], lambda partial: os.link(partial, path))
     except FileExistsError:
         return False
     except (OSError, ValueError) as problem:  # a NUL character
@@ -303,7 +321,9 @@ def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = R
     return True
 
 
-def _put(path: Path, content: bytes, give_name: Callable[[Path], object]) -> None:
+def _put(
+    path: Path, parts: Callable[[], Iterable[bytes]], give_name: Callable[[Path], object]
+) -> None:
     """Write a file under a temporary name beside its place, and then give it its name.
 
     Raises:
@@ -313,7 +333,7 @@ def _put(path: Path, content: bytes, give_name: Callable[[Path], object]) -> Non
     try:
         for attempt in range(1, _ATTEMPTS + 1):
             _discard(partial)
-            _write_through(partial, content)
+            _write_through(partial, parts())
             try:
                 give_name(partial)
                 break
@@ -428,9 +448,9 @@ def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:
         raise error(f"{path} cannot be written: {reason(problem)}.") from problem
 
 
-def _write_through(path: Path, content: bytes) -> None:
+def _write_through(path: Path, parts: Iterable[bytes]) -> None:
     with path.open("xb") as file:  # made here, and no link that somebody laid in the way
-        file.write(content)
+        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())
 

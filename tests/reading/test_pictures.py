@@ -32,6 +32,7 @@ from headlight.corpora.pictures import decode_picture, picture_address
 from headlight.errors import CorpusError, UnsupportedModelError, UsageError
 from headlight.reading.model import Model
 from headlight.views import reading_page
+from headlight.views.reading.flow import headline
 from picture_material import ENCODERS, PATCH, SIDE, encoder, picture, saved
 from studies.command import Command
 from studies.models import VOCABULARY, texts, tokenizer
@@ -387,14 +388,74 @@ def test_the_command_reads_a_picture(
         (["--audio", "a.wav"], "a picture is read alone"),
         (["--measure", "attribution"], "a picture is read alone"),
         (["--compare-text", "b", "--html", str(page)], "a picture is read alone"),
-        (["--flow", str(tmp_path / "f.html")], "--flow is about a text; leave it or --image out"),
+        (["--routes", str(page)], "--routes is about a text; leave it or --image out"),
+        (["A cat.", "--flow", str(page)], "--flow is about a text; leave it or --image out"),
     ):
         code, _, complaint = command("read", "--image", image, "--model", vit.name, *more)
         assert code == 2
         assert sentence in " ".join(complaint.split())
+    flow = tmp_path / "flow.html"
+    code, shown, complaint = command(
+        "read", "--image", image, "--model", vit.name, "--flow", str(flow)
+    )
+    assert code == 0, complaint
+    title = headline(vit.flow(image=image).dataset).title
+    assert title in " ".join(shown.split())
+    assert "data:image/png" in flow.read_text(encoding="utf-8")
     code, _, complaint = command("read", image)
     assert f"headlight read --image {image}" in " ".join(complaint.split())
     assert code == 2
+
+
+@pytest.mark.parametrize("name", ["vit", "registers"])
+def test_shares_of_patches_are_those_of_products_of_loops(name: str, tmp_path: Path) -> None:
+    model = headlight.load(saved(encoder(name), tmp_path / "model"))
+    image = picture(tmp_path / "a.png")
+    found = model.flow(image=image, methods=["rollout", "alti"]).dataset
+    positions = found.sizes["key"]
+    expected = np.eye(positions)
+    for layer in model.read(image=image).dataset["weight"].values.astype(np.float64):
+        mixed = np.zeros((positions, positions))
+        for query, key, middle in np.ndindex(positions, positions, positions):
+            own = 0.5 * (query == middle)
+            mean = sum(head[query, middle] for head in layer) / len(layer)
+            mixed[query, key] += (0.5 * mean + own) * expected[middle, key]
+        expected = mixed
+    shares = found["share"].sel(map="rollout")[-1]
+    np.testing.assert_allclose(shares, expected / expected.sum(1, keepdims=True), atol=1e-6)
+
+    row = found["share"].sel(map="alti")[-1, 0].values[-len(GRID) :].reshape(4, 4)
+    halves = {"upper": slice(2), "lower": slice(2, 4), "left": slice(2), "right": slice(2, 4)}
+    quarters = {
+        f"{rows} {columns}": row[halves[rows], halves[columns]].sum()
+        for rows in ("upper", "lower")
+        for columns in ("left", "right")
+    }
+    most = max(quarters, key=quarters.__getitem__)
+    shown = headline(found)
+    assert shown.title.startswith(
+        f"After the last layer “cls” is made {quarters[most]:.0%} of the patches in the {most}, "
+        "which are 25% of the picture, and "
+    )
+    maps = re.findall(r"<p>(\w+): at most(.*?)</svg>", shown.pictures[0].html)
+    assert [label for label, _ in maps] == ["ALTI", "rollout"]
+    for (label, html), of_map in zip(maps, ("alti", "rollout"), strict=True):
+        own = found["share"].sel(map=of_map)[-1, 0].values[-len(GRID) :]
+        drawn = re.findall(r"opacity: ([\d.]+).*?<title>(\d×\d): ([\d.]+)%", html)
+        assert [name for _, name, _ in drawn] == GRID, label
+        np.testing.assert_allclose([float(share) / 100 for *_, share in drawn], own, atol=6e-3)
+        np.testing.assert_allclose(
+            [float(seen) for seen, *_ in drawn], 0.85 * np.sqrt(own / own.max()), atol=1e-3
+        )
+
+
+def test_a_flow_page_holds_no_foreign_address(vit: Model, tmp_path: Path) -> None:
+    found = vit.flow(image=picture(tmp_path / "a.png")).dataset
+    foreign = found.assign_attrs(picture='https://example.org/a.png"><script>')
+    assert "example.org" not in headline(foreign).pictures[0].html
+    for subject in ({}, {"text": "A cat.", "image": tmp_path / "a.png"}):
+        with pytest.raises(UsageError, match="through a text, or patches through a picture"):
+            vit.flow(**subject)
 
 
 def test_a_page_holds_no_foreign_address(vit: Model, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from transformers import GenerationConfig
 import headlight
 from headlight.reading import Reading
 from headlight.reading.model import Model
+from headlight_words.findings.word_times import alignment_heads
 from real.models import MODELS, needs_models
 
 pytestmark = [
@@ -140,6 +141,14 @@ def test_all_listed_heads_but_one_are_found(
     best = np.argsort(error, axis=None)[: len(listed)]
     assert is_listed.flat[best].sum() >= len(listed) - 1
     assert error[2, 1] < error[1, 0]
+
+
+@pytest.mark.parametrize("which", ["first", "others"])
+def test_heads_to_list_are_among_those_listed(which: str, timed: dict[str, xarray.Dataset]) -> None:
+    listed = GenerationConfig.from_pretrained(Path(str(MODELS)) / "whisper").alignment_heads
+    heads = alignment_heads(timed[which])
+    assert len(heads) >= 5
+    assert all(head in listed for head in heads)
 
 
 def test_words_are_timed_within_a_tenth_of_a_second(timed: dict[str, xarray.Dataset]) -> None:

@@ -12,6 +12,7 @@ import xarray
 
 from forked import Forked
 from headlight.result import load
+from headlight.studies.survey.per_text import FILE
 from random_moments import random_moments
 from studies.models import saved, texts
 from studies.processes import run, start
@@ -57,6 +58,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     model = saved("bert", tmp_path / "model")
     corpus = corpus_file(tmp_path / "corpus.txt", SHARDS * SHARD - 100)
     options = ("--format", "lines", "--model", model, "--max-length", 24, "--batch-tokens", 1024)
+    options = (*options, "--per-text", "sep,entropy")
     out, whole = tmp_path / "out", tmp_path / "whole"
     checkpoint = out / "checkpoint.safetensors"
     generator = random_moments()
@@ -90,6 +92,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     resumed, at_once = (load(folder / "result.nc", stage="survey") for folder in (out, whole))
     assert resumed.attrs["examples"] == SHARDS * SHARD - 100
     assert_identical(resumed, at_once)
+    assert (out / FILE).read_bytes() == (whole / FILE).read_bytes()
     assert not list(out.rglob("*.partial"))
 
 

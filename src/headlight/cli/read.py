@@ -174,13 +174,15 @@ class BesideOptions(Options):
         ),
     ] = None
 
-    def check(self, media: MediaOptions) -> None:
-        """Refuse places that are none, and pages about a recording or a picture."""
+    def check(self, media: MediaOptions, text: "str | None") -> None:
+        """Refuse places that are none, and pages about what they cannot be about."""
         demand_place(self.routes, ".html")
         demand_place(self.flow, *writers("flow"))
         for option, path in (("routes", self.routes), ("flow", self.flow)):
             for medium, file in (("audio", media.audio), ("image", media.image)):
-                if path is not None and file is not None:
+                # The flow of a picture is that of its encoder, which reads it alone.
+                beside = option == "routes" or medium == "audio" or text is not None
+                if path is not None and file is not None and beside:
                     raise UsageError(f"--{option} is about a text; leave it or --{medium} out.")
 
     def write(
@@ -188,6 +190,7 @@ class BesideOptions(Options):
         model: "CapturedModel",
         text: "str | Chat | None",
         pair: str | None,
+        image: Path | None,
         settings: ReadingSettings,
     ) -> tuple[list[Path], "Flow | None"]:
         """Write the pages that are asked for, of the first kind where a reading has all.
@@ -204,7 +207,7 @@ class BesideOptions(Options):
             written.append(routes.save(self.routes))
         if self.flow is not None:
             flow = QUESTIONS["flow"].answer(
-                model, text, pair, kind=kind, layers=layers, command=command
+                model, text, pair, image=image, kind=kind, layers=layers, command=command
             )
             written.append(flow.save(self.flow))
         return written, flow
@@ -246,7 +249,7 @@ def read(
     demand_places(html=page.html, json=json)
     demand_place(out, *writers("read"))
     page.check_runs()
-    beside.check(media)
+    beside.check(media, text)
     _require_page(page, compare, settings)
     settings = _with_measure(measure, settings)
     subject = chat.subject(text, "read")
@@ -272,7 +275,7 @@ def read(
 
     with announced(f"reading with {model}"):
         reading = _read(model, subject, pair, media, settings)
-        pages_beside, flow = beside.write(model, subject, pair, settings)
+        pages_beside, flow = beside.write(model, subject, pair, media.image, settings)
     second = None
     if compare.compares:
         second_model = second_load.load(layers=settings.layers)

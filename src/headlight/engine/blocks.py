@@ -23,12 +23,13 @@ from headlight.engine.checkpoint import (
     save_state,
 )
 from headlight.engine.claims import BEAT, PROCESS_TOKEN, is_stale, workers_in
-from headlight.engine.file_names import BLOCKS, CLAIMS, COUNTS, MERGE, PLAN
+from headlight.engine.file_names import BLOCKS, CLAIMS, COUNTS, MERGE, PLAN, ROWS
 from headlight.engine.pass_folders import refuse_link
 from headlight.engine.progress import Progress
 from headlight.engine.state import State
 from headlight.errors import ResultError, RunError, setting
 from headlight.files import Location
+from headlight.reduce import Tally
 
 FIRST_SHARDS = 256
 """Shards at the beginning of a shared corpus that are a block each."""
@@ -90,6 +91,36 @@ class Blocks(ABC):
         Raises:
             RunError: the folder cannot be written.
         """
+
+    def keep_rows(self, block: Block, rows: Tally) -> None:
+        """Keep the rows of the texts of a block of one shard, before the block itself.
+
+        Raises:
+            RunError: the folder cannot be written.
+        """
+        if self.place is not None and rows:
+            refuse_link(self.place / ROWS)
+            folder = files.make_folder(self.place / ROWS, error=RunError)
+            rows.save(folder / f"{block.name}.safetensors", error=RunError)
+
+    def rows(self, shards: int) -> Iterator[Tally]:
+        """Yield the rows of the first shards, in their order, once all are measured.
+
+        Raises:
+            RunError: a file cannot be read, or other processes have removed it.
+        """
+        assert self.place is not None  # noqa: S101 - rows are asked for with a folder alone
+        folder = self.place / ROWS
+        for name in sorted(path.name for path in folder.glob("*.safetensors")):
+            if int(name.partition("-")[0]) >= shards:
+                continue
+            try:
+                yield Tally.load(folder / name)[0]
+            except ResultError as problem:
+                raise RunError(f"{folder / name} cannot be read; start over.") from problem
+        # Of a run that others have completed, the checkpoint is removed first.
+        if not (self.place / CHECKPOINT).exists():
+            raise RunError(f"the run in {self.place} was completed by another process.")
 
     @abstractmethod
     def merged(self) -> State:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from headlight.engine.blocks import Block, Blocks
 from headlight.engine.checkpoint import SHARD_ELEMENTS
 from headlight.engine.example import NOTHING_SEEN, Example, digest_with
+from headlight.engine.file_names import ROWS_OF_TEXTS
 from headlight.engine.progress import Progress
 from headlight.engine.shard_runner import BatchJob, ShardRunner
 from headlight.engine.shards import ShardReader, read_shards
@@ -89,10 +90,12 @@ class Measurement(Generic[E]):
         state = State()
         try:
             self.blocks.check_corpus(block)
-            for _ in range(block.shards):
+            for number in range(block.first, block.first + block.shards):
                 if not reader.at_end:
+                    own = Block(number, reader.digest)
                     shard, counts = reader.take()
-                    tally = runner.measure_shard(shard, alive)
+                    tally, rows = _split(runner.measure_shard(shard, alive))
+                    self.blocks.keep_rows(own, rows)
                     tokens = sum(map(self.job.length, shard))
                     state = state.joined(_shard_state(shard, tally, tokens, reader.digest, counts))
             self.blocks.keep(block, state, last=reader.at_end)
@@ -103,6 +106,12 @@ class Measurement(Generic[E]):
 def settings_of(signature: Mapping[str, Any], job: BatchJob[Any]) -> dict[str, Any]:
     """Return everything that a state depends on, how the corpus is cut included."""
     return {**signature, SHARD_ELEMENTS: job.shard_size}
+
+
+def _split(tally: Tally) -> tuple[Tally, Tally]:
+    """Return the statistics of a shard, which are merged, and its rows, which are not."""
+    rows = {name: member for name, member in tally.items() if name.endswith(ROWS_OF_TEXTS)}
+    return Tally({name: member for name, member in tally.items() if name not in rows}), Tally(rows)
 
 
 def _shard_state(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from headlight import files
 from headlight.engine.checkpoint import FILE as CHECKPOINT
-from headlight.engine.file_names import BLOCK_FILE, BLOCKS, CLAIMS, COUNTS, PASS, PLAN
+from headlight.engine.file_names import BLOCK_FILE, BLOCKS, CLAIMS, COUNTS, PASS, PLAN, ROWS
 from headlight.errors import RunError, setting
 from headlight.files import Location
 
@@ -63,7 +63,7 @@ def remove_passes(folder: Location) -> None:
     for place in list(passes(folder)):
         (place / CHECKPOINT).unlink(missing_ok=True)
         # Without a plan as well: who came late may have put something there when it was gone.
-        for name in (BLOCKS, CLAIMS, COUNTS):
+        for name in (BLOCKS, CLAIMS, COUNTS, ROWS):
             _remove_files(place / name)
         (place / PLAN).unlink(missing_ok=True)  # the last, or others could be measured beside them
         if place != folder:
@@ -94,7 +94,7 @@ def remove_partials(folder: Path, others: Sequence[str] = ()) -> None:
     files.remove_partials(folder)
     inside: list[Location] = [folder / name for name in others]
     for place in passes(folder):
-        inside += [place, *(place / name for name in (BLOCKS, CLAIMS, COUNTS))]
+        inside += [place, *(place / name for name in (BLOCKS, CLAIMS, COUNTS, ROWS))]
     for inner in inside:
         if isinstance(inner, Path) and not files.is_link(inner):
             files.remove_partials(inner)

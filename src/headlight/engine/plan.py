@@ -9,6 +9,7 @@ from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.engine.batch_size import batch_tokens
 from headlight.errors import UsageError, setting
+from headlight.reduce import Tally
 from headlight.result.kinds import ALL
 from headlight.settings.attribution import AttributionSettings
 from headlight.study_settings.models import ModelSettings
@@ -88,6 +89,8 @@ class StudyPlan(Generic[E]):
         corpus: Corpus of which examples are made, where it is known.
         begin_shard: Callback that is given the examples of each shard before they are observed.
         seconds: Expected seconds of an example, see `BatchRunner`.
+        end_rows: Callback that is given a function of the rows of the texts, shard by shard, once
+            all are measured.
     """
 
     name: str
@@ -108,6 +111,7 @@ class StudyPlan(Generic[E]):
     corpus: Corpus[Any] | None = None
     begin_shard: Callable[[Sequence[E]], None] | None = None
     seconds: Callable[[E], float] | None = None
+    end_rows: Callable[[Callable[[], Iterator[Tally]]], None] | None = None
 
     def by_kind(self) -> "dict[Kind, StudyPlan[E]]":
         """Return the plans of all observed kinds, each as if it were observed alone."""

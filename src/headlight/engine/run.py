@@ -80,6 +80,8 @@ def run_plan(
                 ) as measurement:
                     state = measurement.finish()
                     _check_examples(plan, state, measurement.blocks)
+                    if plan.end_rows is not None and study_pass.measures:
+                        plan.end_rows(partial(measurement.blocks.rows, state.shards))
                 parts.append(_part(plan, study_pass, state, to_dataset))
             kept.save(_join(plan, parts) if parts else to_dataset(plan, State()))
     assert kept.result is not None  # noqa: S101 - it was there, or was computed

@@ -1,5 +1,6 @@
 """Flow of the tokens of one text through the layers, by several methods."""
 
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,8 +8,11 @@ import xarray
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel
+from headlight.capture.one_text import one_picture
 from headlight.catalogue.question_settings import TextFlowSettings
 from headlight.chats import Readable
+from headlight.corpora.pictures import picture_address
+from headlight.errors import UsageError
 from headlight.reading.origin import origin
 from headlight.reading.question_functions import answers
 from headlight.reading.text_result import TextResult
@@ -65,15 +69,24 @@ class Flow(TextResult):
 @answers("flow")
 def flow(
     model: CapturedModel,
-    text: Readable,
+    text: Readable | None = None,
     pair: str | None = None,
     *,
+    image: Any = None,
     settings: TextFlowSettings,
     command: str | None = None,
 ) -> Flow:
     """The share of each input token in each token after each layer, by each method.
 
     Of an encoder-decoder the encoder is read.
+
+    Args:
+        model: the model.
+        text: what it reads; a list of messages is a chat.
+        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        image: picture, as a file or a picture of Pillow, that the model reads in place of a text.
+        settings: settings of the maps; users name each by itself.
+        command: command of the request, for the record.
 
     Returns:
         Flow, whose ``dataset`` holds shares of input tokens.
@@ -86,7 +99,16 @@ def flow(
         UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
         UnsupportedModelError: a method cannot be used with this model.
     """
-    subject = subject_of(model, text, pair, settings.kind)
+    if (text is None) == (image is None):
+        raise UsageError("tokens are followed through a text, or patches through a picture.")
+    about: dict[str, Any] = {}
+    read: Any = text
+    shown: Any = text
+    if image is not None:
+        model, read = one_picture(model, image)
+        shown = PurePath(read.name).name
+        about["picture"] = picture_address(model.viewer.shown(read))
+    subject = subject_of(model, read, pair, settings.kind)
     maps = input_maps(
         subject.model,
         subject.example,
@@ -116,12 +138,13 @@ def flow(
         },
         attrs=origin(
             model,
-            text,
+            shown,
             pair,
             title="What tokens come from",
             stage="flow_of_text",
             kind=subject.kind,
             last_layer=subject.model.sites_of(subject.kind)[-1].layer,
+            **about,
         ),
     )
     return Flow(describe(dataset, {"share": ("share of the input token in the token", "1")}))

@@ -417,9 +417,10 @@ class QuestionMethods:
 
     def flow(
         self,
-        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+        text: str | Chat | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
         pair: str | None = None,
         *,
+        image: Any = None,
         methods: str | Path | Iterable[str | Path] = ('rollout', 'globenc', 'alti'),
         kind: Literal['encoder', 'decoder', 'cross'] | None = None,
         layers: int | Iterable[int] | None = None,
@@ -433,6 +434,8 @@ class QuestionMethods:
             text: what it reads; a list of messages is a chat.
             pair: a second text: the second segment, or the decoder's text in an encoder-decoder
                 model.
+            image: picture, as a file or a picture of Pillow, that the model reads in place of a
+                text.
             methods: methods of attribution; see `headlight.settings.flow.METHODS`.
             kind: kind of attention; by default the first that the model has.
             layers: layers after which tokens are analysed, from 0; by default all.

@@ -1,15 +1,19 @@
 """Words of recordings linked to time, beside the readings of the same recordings."""
 
+import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray
+from transformers import GenerationConfig
 
 import headlight
 from headlight.errors import CorpusError, RunError, UsageError
 from headlight.reading.model import Model
+from headlight.result import load
+from headlight.result.estimate import with_ends
 from speech_material import SAID, recordings, tiny_whisper, wav
 from studies.command import Command
 from studies.intervals import agrees
@@ -104,6 +108,7 @@ def test_without_times_there_is_what_lies_on_the_path(
     found = headlight.alignment(folder, model=model, out=tmp_path / "run", progress=False)
     assert not {"start_error", "chosen_on_path"} & {*found.data_vars}
     assert found["head_on_path"].notnull().all()
+    assert not (tmp_path / "run" / "alignment_heads.json").exists()
     report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "no times of words are known" in report
 
@@ -159,3 +164,12 @@ def test_the_command_says_it(
     )
     assert code == 0, complained
     assert "Ways to link words to time" in said
+    listed = json.loads((tmp_path / "times" / "alignment_heads.json").read_text())
+    assert f"“alignment_heads”: {listed['alignment_heads']}" in " ".join(said.split())
+    cell = with_ends(load(tmp_path / "times"), "head_start_error").sel(measure="weight")
+    errors, low = (cell[f"head_start_error{end}"].sel(step="output").values for end in ("", "_low"))
+    near = [
+        list(place) for place in np.ndindex(2, 2) if np.fmin(low, errors)[place] <= 2 * errors.min()
+    ]
+    assert listed == {"alignment_heads": near}
+    GenerationConfig(**listed)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.catalogue import TEXT, Study
+from headlight.catalogue.statistics import statistic, statistic_table
 from headlight.errors import UsageError, setting
 from headlight.settings import (
     NO_EFFECT,
@@ -28,6 +29,10 @@ NEEDS = {
     "sinks": ("weight", "norm"),
 }
 """Measures required by these parts."""
+PROMINENT = "prominent"
+"""Value of ``per_text`` for the statistics that the report shows."""
+OF_TEXTS = ("share", "neighbour", "entropy", "behaviour_share")
+"""Variables of the result that a survey has for each text as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +86,8 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
             than 64 MB; 0 for none.
         gated_queries: number of queries of each text, evenly spaced, for which norms are computed
             in models with a gate for each query; 0 for all.
-        pages: number of texts with a page of their own, linked from the report; they take a further
-            pass over the corpus.
+        pages: number of texts with a page of their own, in a further pass over the corpus.
+        per_text: statistics of each text in per_text.csv.gz: ``sep``, …, or ``prominent``.
     """
 
     numbers: tuple[Numbers, ...] = ()
@@ -91,9 +96,13 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     token_types: AtLeast0 = 2000
     gated_queries: AtLeast0 = 32
     pages: Common[Annotated[AtLeast0, NO_EFFECT]] = 0
+    per_text: Common[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.per_text:
+            require_distinct("per_text", self.per_text)
+            self._check_per_text()
         if self.numbers:
             require_distinct("numbers", self.numbers)
         for name in self.numbers:
@@ -102,6 +111,24 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
                 raise UsageError(
                     f"{name} is among the numbers, and needs measures that are left out; add "
                     f"{', '.join(missing)} to the measures."
+                )
+
+    @property
+    def per_text_statistics(self) -> tuple[str, ...]:
+        """Return the names of the statistics that are written for each text."""
+        if self.per_text == (PROMINENT,):
+            rows = [row for row in statistic_table() if row.variable in OF_TEXTS]
+            return tuple(row.name for row in rows if row.prominent and not row.segment)
+        return tuple(statistic(name).name for name in self.per_text)
+
+    def _check_per_text(self) -> None:
+        """Refuse statistics that a survey does not have of each text."""
+        known = [row.name for row in statistic_table() if row.variable in OF_TEXTS]
+        for name in self.per_text_statistics:
+            if name not in known:
+                raise UsageError(
+                    f"{name} is a statistic of a corpus, not of each text; for "
+                    f"{setting('per_text')} choose {PROMINENT}, or of {', '.join(known)}."
                 )
 
     @property

@@ -162,7 +162,10 @@ class HeadsObserver(Observer):
         sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = sums_by_name.pop("comoments", None)
         if (first := sums_by_name.pop("first", None)) is not None:
-            sums_by_name["class"] = self._separate_first(sums_by_name["total"], first)
+            category = array(self._first_category)
+            sums_by_name["class"] = separate_first(
+                sums_by_name["total"], first, category, self._measures
+            )
         members: dict[str, Accumulator] = {}
         for name, rows in sums_by_name.items():
             if name in LENGTHS:
@@ -205,16 +208,6 @@ class HeadsObserver(Observer):
                 sums_by_name["merged"], sums_by_name["merged"]
             )
         return of_whole
-
-    def _separate_first(self, total: Array, first: Array) -> Array:
-        """Return the sums for the first token, followed by each category without it."""
-        category = array(self._first_category)
-        is_own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
-        beside = total - np.where(is_own, first[..., None], 0)
-        unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]
-        # Rounding may leave a small sum in a category that holds the first token alone.
-        beside = np.where(unsigned | (np.abs(beside) < ROUNDING), np.maximum(beside, 0), beside)
-        return np.concatenate([first[..., None], beside], -1)
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row, and show the block to the parts."""
@@ -335,12 +328,7 @@ class HeadsObserver(Observer):
         if not of_layer:
             return {}
         means = self._split_measures(of_layer.pop("heads"), of_layer.pop("together"))
-        by_measure = [means[name] for name in self._measures]
-        heads = max(statistics["entropy"].shape[1] for statistics in by_measure)
-        for name in by_measure[0]:
-            parts = [double(filled(statistics[name], heads)) for statistics in by_measure]
-            of_layer[name] = torch.stack(parts, dim=1).movedim(2, 1)  # attribution: one row
-        return of_layer
+        return of_layer | align_measures([means[name] for name in self._measures])
 
     def _mean_weights(
         self, heads: Mapping[str, slice]
@@ -377,6 +365,33 @@ class HeadsObserver(Observer):
         lengths = array(self._key_lengths).astype(np.int64)
         grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
         return grouped
+
+
+def align_measures(by_measure: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Return the statistics of a layer, ``[text, head, measure, ...]``, given those by measure."""
+    heads = max(statistics["entropy"].shape[1] for statistics in by_measure)
+    aligned = {}
+    for name in by_measure[0]:
+        parts = [double(filled(statistics[name], heads)) for statistics in by_measure]
+        aligned[name] = torch.stack(parts, dim=1).movedim(2, 1)  # attribution: one row
+    return aligned
+
+
+def separate_first(total: Array, first: Array, category: Array, measures: Sequence[str]) -> Array:
+    """Return the sums for the first token, followed by each category without it.
+
+    Args:
+        total: Sums by category, ``[text, layer, head, measure, query_category, key_category]``.
+        first: Sums for the first token, without the last axis.
+        category: Category of the first token of each text, ``[text, 1]``.
+        measures: Measures, in their order.
+    """
+    is_own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
+    beside = total - np.where(is_own, first[..., None], 0)
+    unsigned = np.array([not measure(name).signed for name in measures])[:, None, None]
+    # Rounding may leave a small sum in a category that holds the first token alone.
+    beside = np.where(unsigned | (np.abs(beside) < ROUNDING), np.maximum(beside, 0), beside)
+    return np.concatenate([first[..., None], beside], -1)
 
 
 def _no_pairs(texts: int, queries: slice, keys: int) -> PairLists:

@@ -1,6 +1,6 @@
 """The survey of a corpus, and the table of its parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from headlight.capture import Kind, Objective, default_objective
 from headlight.catalogue.statistics import rows_of_others
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.engine.folder import OpenFolder
 from headlight.engine.observer import Observer
 from headlight.engine.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.engine.repeatable_corpus import check_repeatable
@@ -18,7 +19,10 @@ from headlight.engine.state import State
 from headlight.engine.study import CorpusStudy
 from headlight.engine.text_plan import plan_text_study
 from headlight.engine.text_sources import TextSource
+from headlight.errors import RunError, UsageError, setting
+from headlight.files import write_parts
 from headlight.observations.variables import Variable, long_names
+from headlight.reduce import Tally
 from headlight.result import describe
 from headlight.result.estimate import slot_coordinates
 from headlight.studies.survey import (
@@ -31,6 +35,7 @@ from headlight.studies.survey import (
     merged_norms,
     null_spaces,
     passages,
+    per_text,
     ranks,
     rows,
     sinks,
@@ -81,6 +86,12 @@ PARTS = (
         variables=behaviours.OF_BEHAVIOURS,
         observe=induction_and_sinks.observe_behaviours,
         compute=behaviours.behaviours,
+    ),
+    Part(
+        name="per_text",
+        variables={},
+        observe=per_text.observe,
+        compute=lambda _: {},
     ),
     Part(
         name="residual",
@@ -214,6 +225,8 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
         )
         if others:
             plan = replace(plan, options={**plan.options, "statistics": others})
+        if settings.per_text:
+            plan = replace(plan, end_rows=self._write_table)
         kinds = plan.by_kind()
         self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in kinds}
         if plan.corpus is not None and (len(plan.passes) > 1 or "ranks" in settings.numbers):
@@ -227,6 +240,25 @@ class SurveyStudy(CorpusStudy[SurveySettings]):
         options = {**plan.options, **(depends if plan.all_kinds else depends[plan.kind])}
         # Pairs are counted key by key, which needs all queries of a layer at once.
         return replace(plan, begin_shard=self._draw, options=options, query_block=0)
+
+    def prepare(self, folder: OpenFolder, *, progress: bool) -> None:
+        """Claim the file of the table of texts, if there is to be one."""
+        self._output = folder.output
+        if self.settings.per_text:
+            if self._output is None:
+                raise UsageError(
+                    f"{setting('per_text')} writes a file; name the folder of the run with "
+                    f"{setting('out=')}."
+                )
+            self._output.claim([per_text.FILE])
+
+    def _write_table(self, shards: Callable[[], Iterator[Tally]]) -> None:
+        assert self._output is not None  # noqa: S101 - refused before the run
+        write_parts(
+            self._output.place / per_text.FILE,
+            lambda: per_text.table(shards(), self.plan, self.settings),
+            error=RunError,
+        )
 
     def _draw(self, shard: Sequence[Encoded]) -> None:
         # The choice depends on the shard alone, so that all workers draw the same texts.

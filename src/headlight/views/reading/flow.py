@@ -24,6 +24,7 @@ from headlight.views.headline import BarList, Headline, value_bars
 from headlight.views.number_formats import percent_text
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
+from headlight.views.reading.flow_over_picture import over_picture, patches, title_of_picture
 from headlight.views.titles import model_name, shortened, text_title
 
 NAMED = 3
@@ -169,6 +170,9 @@ def headline(result: xr.Dataset) -> Headline:
     read += f" ({method.papers})."
     if are_mostly_unknown(result, "query_token"):
         return Headline(NOT_SAID, read, kind=kind)
+    if patches(result):
+        names = [name, *(other for other in _methods(result) if other != name)]
+        return Headline(_title(result), read, [over_picture(result, names, followed(result))], kind)
     token = labels_of(result, "query_token")[followed(result)]
     sources = _sources(result, name)
     shown, rest = sources[:BARS], sources[BARS:]
@@ -189,6 +193,8 @@ def headline(result: xr.Dataset) -> Headline:
 def _title(result: xr.Dataset) -> str:
     """Return the own share of the followed token, and its largest sources."""
     name = foremost(_methods(result))
+    if patches(result):
+        return title_of_picture(result, name, followed(result))
     token, own = labels_of(result, "query_token")[followed(result)], _own_share(result, name)
     sentence = f"{after(result)} “{token}” is {percent(own)} itself"
     sources = _sources(result, name)

@@ -16,7 +16,7 @@ from headlight.views.reading.pairwise_measures import pairwise_rows
 from headlight.views.reading.weight_against_norm import apart_numbers, most_misleading
 from headlight.vocabulary import MODEL_LABEL
 
-_IS_PICTURE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=]{1,1000000}").fullmatch
+IS_PICTURE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=]{1,1000000}").fullmatch
 """Nothing else is put into a page as an address, whatever the file of a reading holds."""
 
 
@@ -37,7 +37,7 @@ def _origin(reading: xr.Dataset) -> dict[str, str]:
     origin = {name: str(reading.attrs.get(name, "")) for name in ATTRIBUTES}
     label = str(reading.attrs.get(MODEL_LABEL, ""))
     picture = str(reading.attrs.get(PICTURE, ""))
-    more = {MODEL_LABEL: label, PICTURE: picture if _IS_PICTURE(picture) else ""}
+    more = {MODEL_LABEL: label, PICTURE: picture if IS_PICTURE(picture) else ""}
     return origin | {name: value for name, value in more.items() if value}
 
 

@@ -9,10 +9,14 @@ import xarray as xr
 
 from headlight.findings.estimates import ENDS, Estimate, estimates
 from headlight.findings.interval_phrases import interval, undecided
-from headlight.findings.phrases import name_of, percent, seconds
+from headlight.findings.phrases import listed, name_of, percent, seconds
 from headlight.result.estimate import with_ends
 
 NUMBERS = ("start_error", "end_error", "inside", "on_path")
+LISTED = "alignment_heads"
+"""Name in generation configs of the heads of cross-attention by which words are timed."""
+WITHIN, MOST_LISTED = 2.0, 10
+"""Largest ratio to the best head's error, and number, of the heads that are listed."""
 PREFIXES = {"chosen_": "chosen heads", "": "best layer", "head_": "best head"}
 """Labels of the combined heads, by the prefix of their variables."""
 
@@ -75,6 +79,31 @@ def _rows(result: xr.Dataset) -> Iterator[tuple[dict[str, Any], Estimate]]:
                 yield row | {"cross_fit": fitted}, candidates.at(places)
 
 
+def alignment_heads(result: xr.Dataset) -> list[list[int]]:
+    """Return layer and head of the heads to list, by place; none where no times are known.
+
+    Those are taken whose mean error of beginnings, alone, by the row that predicts a piece, is not
+    shown to be more than `WITHIN` times that of the best head (the lower end of its 95% interval is
+    not above that), and of these at most `MOST_LISTED`, the best first.
+    """
+    if "head_start_error" not in result:
+        return []
+    measure = "weight" if "weight" in result["measure"] else str(result["measure"].values[0])
+    numbers = with_ends(result, "head_start_error").sel(measure=measure, step="output")
+    errors = numbers["head_start_error"].values
+    low = np.fmin(numbers["head_start_error_low"].values, errors)  # without an interval: the error
+    near = np.argwhere(low <= WITHIN * np.nanmin(errors)).tolist()
+    best = sorted(near, key=lambda place: float(errors[tuple(place)]))[:MOST_LISTED]
+    return sorted([int(result["layer"].values[layer]), head] for layer, head in best)
+
+
+def _listed(result: xr.Dataset) -> list[str]:
+    """Return which heads to list, as they are written into a generation config."""
+    heads = alignment_heads(result)
+    names = listed([name_of(result, *place) for place in heads])
+    return [f"By these times, words are timed by {names}: “{LISTED}”: {heads}."] if heads else []
+
+
 def word_times(result: xr.Dataset) -> list[str]:
     """Return findings on the errors of word times, beside the heads chosen before."""
     rows, numbers = zip(*judged_ways(result), strict=True)
@@ -101,7 +130,7 @@ def word_times(result: xr.Dataset) -> list[str]:
         )
     names = [f"the {row['way']} by {row['measure']} ({row['step']})" for row in rows]
     sentences[-1] += undecided(judged.times(-1.0), names, "which way has the smallest error", "way")
-    return sentences
+    return sentences + _listed(result)
 
 
 def _ends(row: Mapping[str, Any], name: str, written: Callable[[float], str]) -> str:

@@ -163,6 +163,8 @@ class BehaviourCounter(PartObserver):
 
     on_device = ("_found", "_key_there", "_begin", "_there")
 
+    shares: Array
+    """Shares of behaviours in each text, once the batch has been seen: what `members` adds up."""
     _masks: _Masks | None = None
     _stacked: _Stacked | None = None
 
@@ -322,6 +324,7 @@ class BehaviourCounter(PartObserver):
         sink = np.where(np.isnan(first), np.nan, first > SINK)
         # Sums in blocks of the corpus would take too much memory for all numbers.
         with_interval = slice(len(behaviours()))
+        self.shares = _quotient(received, whole)[..., with_interval]
         query_counts = np.nanmax(queries[..., with_interval], axis=(1, 2, 3))
         statistics: dict[str, Accumulator] = {
             "behaviour_rows": _sum_of(query_counts),

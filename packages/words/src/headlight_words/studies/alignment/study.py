@@ -1,5 +1,6 @@
 """Word alignment: how well words of a translation are linked by layer, head and measure."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.source_changes import source_state
 from headlight.encode import Examples, recordings
 from headlight.encode.batch import Batch
+from headlight.engine.folder import OpenFolder
 from headlight.engine.model_parts import check_tokenizer
 from headlight.engine.observer import Observer
 from headlight.engine.plan import Pass, StudyPlan
@@ -35,6 +37,7 @@ from headlight_words.corpora import (
     open_parallel,
 )
 from headlight_words.encode.translations import EncodedTranslation, translations
+from headlight_words.findings.word_times import LISTED, alignment_heads
 from headlight_words.links import (
     COUNTS,
     RATES,
@@ -150,8 +153,8 @@ def _described(
     return described(variables, coordinates, VARIABLES).assign_attrs(attributes)
 
 
-LISTED = "alignment_heads"
-"""Name in generation configs of the heads of cross-attention by which words are timed."""
+HEADS = f"{LISTED}.json"
+"""File in the folder of a run of speech: the heads to list, as a part of a generation config."""
 
 INPUTS = "inputs"
 """The folder of the pass for gradients and differences."""
@@ -265,6 +268,12 @@ class AlignmentStudy(CorpusStudy[AlignmentSettings]):
             if_empty="do its transcripts hold words?",
         )
 
+    def prepare(self, folder: OpenFolder, *, progress: bool) -> None:
+        """Claim the file of the heads to list, of a model of speech."""
+        self._output = folder.output if self.model.hears else None
+        if self._output is not None:
+            self._output.claim([HEADS])
+
     def observe(self, plan: StudyPlan[Any], batch: Batch, examples: Sequence[Any]) -> Observer:
         """Return the observer of a batch, by the measures of the pass."""
         model, sites, settings = plan.model, plan.sites, self.settings
@@ -281,7 +290,10 @@ class AlignmentStudy(CorpusStudy[AlignmentSettings]):
         """Return the rates of the links."""
         settings = self.settings
         if plan.model.hears:
-            return speech_dataset(state.tally, settings.of_attention, plan.sites, self.chosen)
+            result = speech_dataset(state.tally, settings.of_attention, plan.sites, self.chosen)
+            if self._output is not None and (heads := alignment_heads(result)):
+                self._output.write(HEADS, json.dumps({LISTED: heads}).encode())
+            return result
         if settings.of_hidden_states:
             return similarity_dataset(state.tally, settings.extractions, self.hidden_layers)
         if plan.passes[0].folder == INPUTS:
