@@ -116,12 +116,12 @@ def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
     tokens = [each.label for each in pieces_of(made.dataset, "query_next")][:-1]
     assert shown.page.locator("#generated button").all_inner_texts() == tokens
     (share, *_) = shown.page.locator("#generated tbody td:nth-child(2)").all_inner_texts()
-    begins = f"“\u2068{tokens[0]}\u2069” ({share}) comes after “\u2068keeps\u2069”. In "
-    assert shown.text("#said").startswith(begins)
+    after = f"“\u2068{tokens[0]}\u2069” was written after “\u2068keeps\u2069”"
+    assert shown.text("#said").startswith(f"{after}, with a probability of {share}. In ")
     assert "goes on with “the river keeps”" in shown.text("header h1")
     assert shown.page.locator("#bars .chosen").text_content() == "\u2068keeps\u2069"
     shown.page.click('#generated [data-row="2"]')
-    assert shown.text("#said").startswith(f"“\u2068{tokens[2]}\u2069” (")
+    assert shown.text("#said").startswith(f"“\u2068{tokens[2]}\u2069” was written after ")
     assert shown.page.locator("#bars [data-bar=weight]").count() == 5, "as many as it sees"
     shown.page.click("input[value=maps]")
     assert shown.page.locator("#target button").count() == 4, "rows of the prompt are left out"

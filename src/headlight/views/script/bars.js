@@ -63,7 +63,7 @@ function sentence(query, layer, head) {
 /** Of generated text, the token that a row was followed by, and its probability. */
 function goesOn(query) {
   const next = document.querySelector(`#generated [data-row="${query}"]`);
-  return next ? [[`“${isolated(next.textContent)}” (${next.closest("tr").cells[1].textContent}) comes after ${quoted("queries", query)}. `]] : [];
+  return next ? [[`“${isolated(next.textContent)}” was written after ${quoted("queries", query)}, with a probability of ${next.closest("tr").cells[1].textContent}. `]] : [];
 }
 const spans = (parts) => parts.map(([text, name]) => build("span", name ? { class: name } : {}, text));
 

@@ -35,18 +35,15 @@ function tell({ links, passing, direct, most }) {
   const inputs = largest(passing[0]).filter((at) => at !== token && !unsaid.includes(at) && passing[0][at] > 0).slice(0, 2).map((at) => `${percent(passing[0][at])} is ${quoted(at)}`);
   if (ends.length) inputs.push(`${percent(sum(passing[0], ends))} is ${listed(ends.map(quoted))}`);
   element("traced").textContent = `Traced to the input, through what those tokens had taken: ${listed(inputs)}.${bySegment(passing[0])}`;
-  element("legend").textContent = `Percentages: how much of ${quoted(token)} came straight from each token. The largest links are named; orange: feed-forward layers.`;
+  element("legend").textContent = `Percentages: how much of ${quoted(token)} came straight from each token. The largest links are named, each with its largest head; orange: feed-forward layers.`;
   element("hidden").hidden = !ends.length;
-  element("hidden").textContent = `${listed(ends.map(quoted))} ${state.parked ? "shown" : "hidden"}: ${percent(sum(direct, ends))} directly, ${percent(sum(passing[0], ends))} in all · ${state.parked ? "hide" : "show"}`;
+  element("hidden").textContent = `Links from ${listed(ends.map(quoted))} ${state.parked ? "shown" : "hidden"}: ${percent(sum(direct, ends))} directly, ${percent(sum(passing[0], ends))} in all · ${state.parked ? "hide" : "show"}`;
   const shown = links.filter((link) => link.to === token).reduce((total, { share }) => total + share, 0), hidden = state.parked ? 0 : sum(direct, ends);
   element("drawn").textContent = `${links.length} links; to ${quoted(token)} they bring ${percent(shown)}, smaller ones ${percent(Math.max(0, 1 - direct[token] - hidden - shown))}`;
-  const heads = new Map();
-  for (const link of links) for (const { head, share } of link.heads) {
-    const name = headName(link.place, head), had = heads.get(name) ?? { share: 0, most: 0 };
-    heads.set(name, { share: had.share + share, ...(share > had.most ? { most: share, link } : { most: had.most, link: had.link }) });
-  }
+  const parts = links.flatMap((link) => link.heads.map(({ head, share }) => ({ link, share, name: headName(link.place, head) })));
+  const heads = new Set(parts.map(({ name }) => name));
   element("counted").textContent = `${heads.size} ${heads.size === 1 ? "head makes" : "heads make"} the ${links.length} links that are drawn.`;
-  element("heads").replaceChildren(...[...heads].sort(([, one], [, other]) => other.share - one.share).slice(0, MOST_HEADS).map(([name, { share, link }]) => {
+  element("heads").replaceChildren(...parts.sort((one, other) => other.share - one.share).slice(0, MOST_HEADS).map(({ name, share, link }) => {
     const row = document.createElement("tr");
     row.append(...[name, `${quoted(link.to)} from ${quoted(link.from)}`, fine(share)].map((text) => Object.assign(document.createElement("td"), { textContent: text })));
     return row;
@@ -138,7 +135,7 @@ function linkLines(ways, { across, down, thick, small, width, blue, card, black 
       d: `M${x0} ${y0}C${x0 + 0.6 * bend} ${y0 - (y0 - y1) * 0.55} ${x1 - bend} ${y1} ${x1} ${y1}`, fill: "none", stroke: blue, "stroke-opacity": strong.has(link) ? 0.9 : 0.25, "stroke-width": (Math.max(1, share * thick) + (strong.has(link) ? 1.4 : 0)).toFixed(1), "data-way": "attention",
     }, undefined, `layer ${layers[place]}: ${quoted(to)} takes ${fine(link.local)} of itself from ${quoted(from)}, which is ${fine(share)} of ${quoted(state.token)}: ${by}`));
     if (!strong.has(link)) continue;
-    const name = heads.length ? headName(place, heads[0].head) : `L${layers[place]}`, full = `${fine(share)} by ${name}${heads.length > 1 ? ` and ${heads.length - 1} more` : ""}`;
+    const name = heads.length ? headName(place, heads[0].head) : `L${layers[place]}`, full = `${fine(share)}${heads.length ? `: ${name} ${fine(heads[0].share)}` : ` in ${name}`}${heads.length > 1 ? `, ${heads.length - 1} more` : ""}`;
     const text = small || 7 * full.length + 16 > (aside > 0 ? x0 : width - x0) ? name : full;
     const long = 7 * text.length + 8, x = aside > 0 ? Math.max(2, x0 - 6 - long) : Math.min(x0 + 6, width - 2 - long), y = y0 - 5;
     if (placed.some((other) => Math.abs(other.y - y) < 15 && x < other.x + other.long && other.x < x + long)) continue;
