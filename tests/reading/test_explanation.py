@@ -193,20 +193,22 @@ def test_the_difference_to_another_key_is_what_moves_the_weight(llama, key, othe
     for side, margin in (("query", product.sum("key_part")), ("key", product.sum("query_part"))):
         parts = dataset["part"][(dataset["side"] == side).values]
         np.testing.assert_allclose(margin, parts, atol=1e-6)
-    largest = max(difference.values.flat, key=abs)
-    row, column = np.argwhere(difference.values == largest)[0]
+    by_part = difference.sum("query_part").to_series()
+    part = by_part.abs().idxmax()
+    largest = by_part[part]
     title, labels = headline(dataset).title, labels_of(dataset, "token_text")
     names = ["itself" if at == 9 else f"“{labels[at]}”" for at in (key, other)]
     how = "at {} rather than at {}" if ratio > 1 else "less at {} than at {}"
     assert f"L1H2 looks from “{labels[9]}” {how.format(*names)} (" in title
-    query_part, key_part = dataset["query_part"].values[row], dataset["key_part"].values[column]
-    assert f": {query_part} in the query with {key_part} in the key " in title
-    assert f"the difference of {signed(np.log(ratio))} between the scores" in title
+    assert f": {part} in the keys " in title
+    assert f"the difference between the scores ({signed(np.log(ratio))} in all)" in title
     assert ("works against" in title) == (largest * np.log(ratio) < 0)
     assert signed(largest) in title
-    (picture,) = headline(dataset).pictures
-    values = [float(bar.value.replace("−", "-")) for bar in picture.bars]
-    assert sum(values) == pytest.approx(np.log(ratio), abs=0.005 * (len(values) + 1))
+    for picture in headline(dataset).pictures:
+        values = [float(bar.value.replace("−", "-")) for bar in picture.bars]
+        assert sum(values) == pytest.approx(np.log(ratio), abs=0.005 * (len(values) + 1))
+    pair = difference.to_series().abs().idxmax()
+    assert f"The largest pairs, query × key, are {pair[0]} × {pair[1]} (" in str(found)
     words = words_when_open(found.to_html())
     assert title in " ".join(words)
     assert len(words) <= 250

@@ -23,7 +23,7 @@ from headlight.vocabulary import head_name
 DRAWN = 15
 """Parts in the picture of all parts, the largest ones."""
 
-BARS = {"key": 5, "query": 3, "pairs": 8}
+BARS = {"key": 5, "query": 3, "pairs": 5}
 """Parts of a side, and pairs of parts, that have a bar of their own in the headline."""
 
 MOST_PAIRS = 100
@@ -40,7 +40,7 @@ _SCORE = (
     "The score is query times key, before the softmax. A part that is the same at every key moves "
     "no weight."
 )
-_DIFFERENCE = "What is the same at both keys is in no pair, and moves no weight between them."
+_DIFFERENCE = "What is the same at both keys cancels, and moves no weight between them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def headline(explanation: xr.Dataset) -> Headline:
         ),
     ]
     if "difference" in explanation:
-        pictures = [_bars_of_pairs(explanation)]
+        pictures = _bars_of_difference(explanation)
     title = _title(explanation)
     said = [title, *(bar.label for picture in pictures for bar in picture.bars)]
     read += note_of_places(explanation, "token_text", " ".join(said))
@@ -177,7 +177,7 @@ def _title(explanation: xr.Dataset) -> str:
     """Return the cell, its weight, and the largest part of the key.
 
     Biases come last, as they are the same at every key, or nearly so.  Against another key, return
-    both weights, and the largest pair of parts.
+    both weights, and the part of the keys that makes most of the difference.
     """
     if "difference" in explanation:
         return _title_of_difference(explanation)
@@ -211,19 +211,28 @@ def _title_of_difference(explanation: xr.Dataset) -> str:
     )
     weight, other_weight = float(explanation["weight"]), float(explanation["other_weight"])
     looks = "at {} rather than at {}" if weight >= other_weight else "less at {} than at {}"
-    pair = frame_of_pairs(explanation).iloc[0]
+    part, value = next(iter(_difference_by_key_part(explanation).items()))
     difference = float(explanation["score"] - explanation["other_score"])
-    whole = f"the difference of {signed(difference)} between the scores"
+    whole = f"the difference between the scores ({signed(difference)} in all)"
     what = (
-        f"adds {signed(pair['difference'])} of {whole}"
-        if pair["difference"] * difference > 0
-        else f"works against {whole}, by {signed(pair['difference'])}"
+        f"adds {signed(value)} to {whole}"
+        if value * difference > 0
+        else f"works against {whole}, by {signed(value)}"
     )
     return (
         f"{head} looks from “{query}” {looks.format(key, other)} ({percent(weight)} against "
-        f"{percent(other_weight)}): {pair['query part']} in the query with {pair['key part']} in "
-        f"the key {what}."
+        f"{percent(other_weight)}): {part} in the keys {what}."
     )
+
+
+def _difference_by_key_part(explanation: xr.Dataset) -> dict[str, float]:
+    """Return what each part of the keys adds to the difference, the largest first.
+
+    The query is the same for both keys, so that its parts are summed.
+    """
+    sums = explanation["difference"].sum("query_part").to_series()
+    order = np.argsort(-np.abs(sums.to_numpy()), kind="stable")
+    return {str(part): float(value) for part, value in sums.iloc[order].items()}
 
 
 def _ends(explanation: xr.Dataset) -> tuple[str, str]:
@@ -253,15 +262,15 @@ def _label(part: _Part, token: str) -> str:
 def findings(explanation: xr.Dataset) -> list[str]:
     """Return the title, and the largest parts of both sides, with biases, and of heads.
 
-    Against another key, return the title and the pairs of parts that come next.
+    Against another key, return the title and the largest pairs of parts.
     """
     if are_mostly_unknown(explanation, "token_text"):
         return [NOT_UNDERSTOOD]
     sentences = [_title(explanation)]
     if "difference" in explanation:
-        rows = frame_of_pairs(explanation).iloc[1:4].to_dict("records")
-        others = (f"{_pair_label(row)} ({signed(row['difference'])})" for row in rows)
-        return [*sentences, f"The next pairs are {', '.join(others)}."]
+        rows = frame_of_pairs(explanation).iloc[:3].to_dict("records")
+        pairs = (f"{_pair_label(row)} ({signed(row['difference'])})" for row in rows)
+        return [*sentences, f"The largest pairs, query × key, are {', '.join(pairs)}."]
     query, key = _ends(explanation)
     for side, token in (("key", key), ("query", query)):
         parts = _parts(explanation, side)
@@ -310,17 +319,30 @@ def _pair_label(row: Mapping[Any, Any]) -> str:
     return f"{row['query part']} × {row['key part']}"
 
 
-def _bars_of_pairs(explanation: xr.Dataset) -> BarList:
-    """Return bars of the largest pairs of the difference, and a pale one of all others."""
-    frame = frame_of_pairs(explanation)
-    shown, smaller = frame.head(BARS["pairs"]), frame["difference"].iloc[BARS["pairs"] :]
-    bars = [(_pair_label(row), row["difference"]) for row in shown.to_dict("records")]
-    rest = {plural(len(smaller), "smaller pair"): float(smaller.sum())} if len(smaller) else {}
-    return BarList(
-        f"The difference {signed(frame['difference'].sum())}, by what is in the query × in the key",
-        signed_bars([*bars, *rest.items()], signed, rest),
-        _DIFFERENCE,
-    )
+def _bars_of_difference(explanation: xr.Dataset) -> list[BarList]:
+    """Return bars of the largest parts of the keys, and of the largest pairs, of a difference."""
+    parts, frame = _difference_by_key_part(explanation), frame_of_pairs(explanation)
+    pairs = {_pair_label(row): row["difference"] for row in frame.to_dict("records")}
+    difference = signed(frame["difference"].sum())
+    return [
+        BarList(
+            f"The difference {difference}, by what was written into the keys",
+            _largest_bars(parts, BARS["key"], "smaller part"),
+            _DIFFERENCE,
+        ),
+        BarList(
+            "The same difference, by what is in the query × in the keys",
+            _largest_bars(pairs, BARS["pairs"], "smaller pair"),
+        ),
+    ]
+
+
+def _largest_bars(values: Mapping[str, float], number: int, noun: str) -> list[ValueBar]:
+    """Return bars of the first numbers, and a pale one of the sum of all others."""
+    bars = list(values.items())
+    shown, smaller = bars[:number], [value for _, value in bars[number:]]
+    rest = {plural(len(smaller), noun): sum(smaller)} if smaller else {}
+    return signed_bars([*shown, *rest.items()], signed, rest)
 
 
 def _section_of_pairs(explanation: xr.Dataset) -> Section:
