@@ -154,6 +154,11 @@ def test_the_first_token_of_a_decoder_has_no_choice(llama):
     assert "at itself (100% of its weight): the first token has no other to look at." in title
 
 
+def test_of_the_first_layer_no_part_is_named(llama):
+    title = headline(explain(llama, TEXT, layer=0, head=1).dataset).title
+    assert "before this layer there are embeddings alone" in title
+
+
 def test_the_page_opens_with_the_answer_in_few_words(llama):
     found = explain(llama, TEXT, layer=1, head=1)
     words = words_when_open(found.to_html())

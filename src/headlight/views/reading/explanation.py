@@ -192,6 +192,11 @@ def _title(explanation: xr.Dataset) -> str:
     if about["kind"] == "decoder" and about["of_query"] == 0:
         return f"{looks}: the first token has no other to look at."
     parts = _parts(explanation, "key")
+    if not any(part.kind in ("head", "feed_forward") for part in parts):
+        return (
+            f"{looks}: before this layer there are embeddings alone, so that the two tokens and "
+            "their places make the whole score."
+        )
     part = next(part for part in parts if part.kind != "bias")
     aside = "biases aside, " if parts[0].kind == "bias" else ""
     against = "works against it: " if part.score * score < 0 else "is "
