@@ -48,9 +48,9 @@ def title_of_picture(result: xr.Dataset, method: str, place: int) -> str:
     most = int(sums.argmax())
     name = f"{('upper', 'lower')[most // 2]} {('left', 'right')[most % 2]}"
     return (
-        f"{after(result)} “{result['query_token'].values[place]}” is made {percent(sums[most])} of "
-        f"the patches in the {name}, which are {percent(np.mean(quarter == most))} of the picture, "
-        f"and {percent(shares[place])} of itself."
+        f"{after(result)}, {percent(sums[most])} of “{result['query_token'].values[place]}” comes "
+        f"from the patches in the {name}, which are {percent(np.mean(quarter == most))} of the "
+        f"picture, and {percent(shares[place])} is itself."
     )
 
 
