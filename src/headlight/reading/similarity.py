@@ -191,6 +191,8 @@ def similarity(
 
 def _texts_of(pairs: Iterable[Any], pair: str | None) -> Iterable[tuple[str, str, str]]:
     """Yield both texts of each pair, and its label or nothing."""
+    if not isinstance(pairs, Iterable):
+        raise UsageError("a similarity is that of two texts, or of pairs of texts; give strings.")
     if pair is not None:
         raise UsageError("pairs of texts have second texts of their own; leave the other out.")
     count = 0
@@ -240,7 +242,9 @@ class _Compared:
         first, second = (embedding_parts(model, example, pooling) for example in encoded)
         scale = float(first.whole.norm() * second.whole.norm())
         if not scale > 0:
-            raise UnsupportedModelError(f"{model} embeds a text as zeros, which have no cosine.")
+            raise UnsupportedModelError(
+                f"{model} embeds a text as zeros, or as no finite numbers; neither has a cosine."
+            )
         projections = (
             projection_parts(model, encoded[0], first, second.whole / scale),
             projection_parts(model, encoded[1], second, first.whole / scale),
@@ -275,9 +279,8 @@ class _Compared:
     def terms(self) -> list[float]:
         """Return the numbers of `TERMS`."""
         whole, words = float(self.pair_part.sum()), float(self.word_part.sum())
-        first = float(self.word_part[self.largest[0]]) if self.word_part.size else np.nan
-        others = words - np.nan_to_num(first)
-        return [self.cosine, first, others, whole - words, self.cosine - whole]
+        first = float(self.word_part[self.largest[0]]) if self.word_part.size else 0.0
+        return [self.cosine, first, words - first, whole - words, self.cosine - whole]
 
     def without(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
         """Return the cosines without both words of each pair; NaN where a text has no other."""
@@ -304,9 +307,10 @@ def _words(model: CapturedModel, example: Encoded) -> list[Word]:
     words = []
     for word in words_of(model, example, WHOLE):
         marks = [is_punctuation(tokenizer.decode([example.ids[at]]).strip()) for at in word.places]
-        places = word.places[marks.index(False) : len(marks) - marks[::-1].index(False)]
-        name = tokenizer.decode([example.ids[at] for at in places]).strip()
-        words.append(replace(word, places=places, text=name))
+        if not all(marks):  # a dash of two pieces is no word
+            places = word.places[marks.index(False) : len(marks) - marks[::-1].index(False)]
+            name = tokenizer.decode([example.ids[at] for at in places]).strip()
+            words.append(replace(word, places=places, text=name))
     return words
 
 
@@ -351,8 +355,11 @@ def _of_pairs(
 ) -> xarray.Dataset:
     """Return the terms of several pairs of texts, their means, and the first pairs of words."""
     terms, firsts = [], []
-    for a, b, _ in texts:
-        two = _Compared.of(model, a, b, pooling)
+    for number, (a, b, _) in enumerate(texts, 1):
+        try:
+            two = _Compared.of(model, a, b, pooling)
+        except UsageError as problem:
+            raise UsageError(f"pair {number}: {problem.marked()}") from problem
         terms.append(two.terms)
         places = two.largest[0] if two.largest else None
         names = ("", "") if places is None else [two.words[at][places[at]].text for at in (0, 1)]

@@ -34,8 +34,8 @@ WIDTH, ROW, TEXT, THICKEST = 340, 24, 120, 9.0
 """Pixels of the drawing, of a row, of the room for words on a side, and of the thickest line."""
 
 MORE_THAN_WORDS = (
-    "Special tokens, positions and biases are larger than all words together, as in models that "
-    "were not trained to embed texts: read the words with care."
+    "Special tokens, or positions and biases, hold more than all words together: read the words "
+    "with care."
 )
 NAMES = {
     "first pair": "the first pair of words",
@@ -132,15 +132,17 @@ def headline(result: xr.Dataset) -> Headline:
     about = result.attrs
     pooled = f"pooling: {about['pooling']}"
     if about["assumed"]:
-        pooled += ", assumed, as the model's files name none"
+        pooled += ", assumed, as no modules.json was found"
     if is_of_several(result):
         read = f"{model_name(about)} embeds {plural(result.sizes['text_pair'], 'pair')} of texts"
         return Headline(_title_of_several(result), f"{read} ({pooled}).", [_means(result)], KIND)
     a, b = (shortened(str(about[name]), 60) for name in ("text", "pair"))
     read = f"{model_name(about)} embeds “{a}” and “{b}” ({pooled})."
-    pictures: list[BarList | Block] = []
+    pictures: list[BarList | Block] = [_bars(result)]
     if result.sizes["pair"]:
-        pictures = [_bars(result), _lines(result), _without(result)]
+        pictures.append(_lines(result))
+    if np.isfinite(result["without_cosine"]).any():
+        pictures.append(_without(result))
     return Headline(_title(result), read, pictures, KIND)
 
 
