@@ -172,8 +172,12 @@ def test_what_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:
         similarity(made, A)
     with pytest.raises(UsageError, match="at least one"):
         similarity(made, [])
+    with pytest.raises(UsageError, match="give strings"):
+        similarity(made, Path(A))
     with pytest.raises(UsageError, match="pair 2 is not of two texts"):
         similarity(made, [(A, B), (A,)])
+    with pytest.raises(UsageError, match="pair 2: the text is empty"):
+        similarity(made, [(A, B), (A, "")])
     for name in ("max", "two", "rule", "pickle"):
         (tmp_path / name).mkdir()
     flags = {"pooling_mode_lasttoken": False, "pooling_mode_max_tokens": True}
@@ -188,6 +192,7 @@ def test_what_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:
         ('[{"type": "a.LSTM", "path": "1"}]', UnsupportedModelError, "embeds texts by LSTM, for"),
         ("[]", UnsupportedModelError, "by nothing"),
         ("{", ModelError, "is damaged"),
+        ('["a.Pooling"]', ModelError, "is damaged"),
         (
             '[{"type": "Transformer"}, {"type": "a.Pooling", "path": "../max/1_Pooling"}]',
             ModelError,
@@ -198,7 +203,11 @@ def test_what_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:
         with pytest.raises(error, match=match):
             Pooling.of(made)
     dense = sentence_encoder(tmp_path / "pickle", "bert", "weightedmean_tokens")
-    (tmp_path / "pickle" / "2_Dense" / "model.safetensors").unlink()
+    weights = tmp_path / "pickle" / "2_Dense" / "model.safetensors"
+    save_file({"linear.weight": torch.ones(8, DIM), "linear.bias": torch.ones(9)}, weights)
+    with pytest.raises(ModelError, match="no dense layer"):
+        similarity(dense, A, B)
+    weights.unlink()
     (tmp_path / "pickle" / "2_Dense" / "pytorch_model.bin").write_bytes(b"")
     with pytest.raises(ModelError, match="safetensors alone"):
         similarity(dense, A, B)
@@ -206,16 +215,17 @@ def test_what_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:
 
 def test_several_pairs_have_a_row_each(tmp_path: Path) -> None:
     made = sentence_encoder(tmp_path, "bert", "cls_token")
-    pairs = [SentencePair("1", A, B, "1"), (B, A), SentencePair("3", A, A, None)]
+    pairs = [SentencePair("1", A, B, "1"), (B, A), SentencePair("3", A, A, None), (A, ".")]
     result = similarity(made, pairs)
     single = similarity(made, A, B)
     rows = frame_of(result.dataset)
-    assert rows["label"].tolist() == ["1", "", ""]
-    close(rows["cosine"], [float(single.dataset["cosine"])] * 2 + [1.0])
+    assert rows["label"].tolist() == ["1", "", "", ""]
+    close(rows["cosine"][:3], [float(single.dataset["cosine"])] * 2 + [1.0])
     close(rows[list(TERMS[1:])].sum(axis=1), rows["cosine"])
+    close(result.dataset["mean"][1:].sum(), float(result.dataset["mean"][0]))
     first = frame_of(single.dataset).iloc[0]
     assert rows["first words"][0] == f"“{first['first text']}” × “{first['second text']}”"
-    assert findings(result.dataset)[0].startswith("The mean cosine of 3 pairs is")
+    assert findings(result.dataset)[0].startswith("The mean cosine of 4 pairs is")
     assert json.loads(result.to_json())["pairs"][1]["a_text"] == B
     assert "The mean cosine" in result.to_html()
 

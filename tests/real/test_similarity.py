@@ -34,3 +34,5 @@ def test_words_of_a_query_find_those_of_a_passage_and_the_cosine_is_the_models_o
         ["cat", "feline"],
         ["feeds", "food"],
     ]
+    dashed = model.similarity("The cat -- it eats.", PASSAGE).dataset["a_word_text"].values
+    assert dashed.tolist() == ["the", "cat", "it", "eats"]

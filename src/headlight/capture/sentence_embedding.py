@@ -106,8 +106,8 @@ class Pooling:
         if path is None:
             return cls()
         modules = [
-            (str(module.get("type", "")).rpartition(".")[2], str(module.get("path", "")))
-            for module in map(dict, _values(path, list))
+            (str(module.get("type")).rpartition(".")[2], str(module.get("path", "")))
+            for module in _values(path, lambda rows: [dict(row) for row in rows])
         ]
         if modules and modules[-1][0] == "Normalize":
             modules.pop()  # a cosine does not see it, and lengths are told without it
@@ -155,28 +155,32 @@ def _file(model: CapturedModel, name: str) -> Path | None:
         return path if path.exists() else None
     if not _COMMIT.fullmatch(model.revision):
         return None
-    place = cached_file(
-        model.name,
-        name,
-        revision=model.revision,
-        _raise_exceptions_for_missing_entries=False,
-        _raise_exceptions_for_connection_errors=False,
-    )
+    try:
+        place = cached_file(
+            model.name,
+            name,
+            revision=model.revision,
+            _raise_exceptions_for_missing_entries=False,
+        )
+    except OSError as problem:  # of the hub, which may have the file
+        raise ModelError(
+            f"{name} of {model} cannot be fetched, by which it embeds texts; try again."
+        ) from problem
     return None if place is None else Path(place)
 
 
 def _inside(model: CapturedModel, folder: str, name: str) -> Path:
-    parts = PurePosixPath(folder)
-    path = None if parts.is_absolute() or ".." in parts.parts else _file(model, f"{folder}/{name}")
+    place = PurePosixPath(folder) / name
+    path = None if place.is_absolute() or ".." in place.parts else _file(model, str(place))
     if path is None:
         raise ModelError(
-            f"{_MODULES} of {model} names {folder}/{name}, which is not there as a file of the "
+            f"{_MODULES} of {model} names {place}, which is not there as a file of the "
             "model; copy the model again (dense layers are read from safetensors alone)."
         )
     return path
 
 
-def _values(path: Path, kind: type) -> Any:
+def _values(path: Path, kind: Callable[[Any], Any]) -> Any:
     try:
         return kind(read_json(path, refuse_links=False, error=ModelError))
     except (ValueError, TypeError) as problem:
@@ -187,7 +191,7 @@ def _mode(model: CapturedModel, folder: str) -> str:
     config = _values(_inside(model, folder, "config.json"), dict)
     flags = [key for key, value in config.items() if key.startswith("pooling_mode_") and value]
     modes = [re.sub("^pooling_mode_|_tokens?$", "", key) for key in flags]
-    modes = modes or [str(config.get("pooling_mode"))]
+    modes = modes or [str(config.get("pooling_mode", "no known rule"))]
     if len(modes) > 1 or modes[0] not in MODES:
         raise UnsupportedModelError(
             f"{model} pools by {' and '.join(modes)}, and a cosine is a sum over pairs of tokens "
@@ -198,10 +202,10 @@ def _mode(model: CapturedModel, folder: str) -> str:
 
 def _dense(model: CapturedModel, folder: str) -> Dense:
     config = _values(_inside(model, folder, "config.json"), dict)
-    activation = str(config.get("activation_function", "Identity")).rpartition(".")[2]
+    activation = str(config.get("activation_function")).rpartition(".")[2]
     if activation not in ACTIVATIONS:
         raise UnsupportedModelError(
-            f"the dense layer of {model} has the activation {activation}; known are "
+            f"a dense layer of {model} has the activation {activation}; known are "
             f"{', '.join(ACTIVATIONS)}."
         )
     path = _inside(model, folder, "model.safetensors")
@@ -211,6 +215,11 @@ def _dense(model: CapturedModel, folder: str) -> Dense:
         bias = weights.get("linear.bias", torch.zeros(len(weight))).double()
     except (SafetensorError, KeyError) as problem:
         raise ModelError(f"{path} holds no dense layer ({problem}); copy it again.") from problem
+    if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+        raise ModelError(
+            f"{path} holds a weight of shape {tuple(weight.shape)} and a bias of shape "
+            f"{tuple(bias.shape)}, which are no dense layer; copy it again."
+        )
     return Dense(weight, bias, activation)
 
 
@@ -261,8 +270,8 @@ def embedding_parts(model: CapturedModel, example: Encoded, pooling: Pooling) ->
         prepared(model, batch, model.kinds[0]) as run,
         refusing(model.name),
     ):
-        found = [parts[:, -1].cpu().double() for _, parts in token_parts(run, memory)]
-    return Embedding(whole, to_embedding.parts(torch.cat(found)), to_embedding)
+        states = [parts[:, -1].cpu().double() for _, parts in token_parts(run, memory)]
+    return Embedding(whole, to_embedding.parts(torch.cat(states)), to_embedding)
 
 
 def projection_parts(
@@ -290,7 +299,8 @@ def projection_parts(
     tokens = embedding.tokens @ direction
     value = float((embedding.whole - pooled.offset) @ direction)
     apart = max(abs(parts.value - value), float((parts.token["text"] - tokens).abs().max()))
-    if not apart <= SAME * max(abs(value), float(tokens.norm()), float(direction.norm())):
+    longest = max(float(tokens.norm()), float(embedding.whole.norm() * direction.norm()))
+    if not apart <= SAME * longest:
         raise UnsupportedModelError(
             f"the embedding of {model} and the sum of its parts differ by {apart:.2g}, so it "
             "cannot be taken apart."

@@ -51,7 +51,8 @@ def similarity(
     elif text is None or pair is None:
         raise UsageError("a similarity is that of two texts; give two, or a file of --pairs.")
     else:
-        subject = tuple(text_argument(value, "similarity") for value in (text, pair))
+        second = text_argument(pair, "similarity", "second text")
+        subject = (text_argument(text, "similarity"), second)
     model = load.load(default=ROW.default_model, head=ROW.head)
     tell_answer(
         ROW,

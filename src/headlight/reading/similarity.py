@@ -191,6 +191,8 @@ def similarity(
 
 def _texts_of(pairs: Iterable[Any], pair: str | None) -> Iterable[tuple[str, str, str]]:
     """Yield both texts of each pair, and its label or nothing."""
+    if not isinstance(pairs, Iterable):
+        raise UsageError("a similarity is that of two texts, or of pairs of texts; give strings.")
     if pair is not None:
         raise UsageError("pairs of texts have second texts of their own; leave the other out.")
     count = 0
@@ -217,7 +219,6 @@ class _Compared:
         embeddings: Embeddings of both.
         sums: Cosine as a sum over each text, the other's embedding being a constant.
         cosine: Cosine of the embeddings.
-        scale: Product of their lengths.
         pair_part: What pairs of tokens add.
         word_part: What pairs of words add.
     """
@@ -229,39 +230,39 @@ class _Compared:
     embeddings: tuple[Embedding, Embedding]
     sums: tuple[Decomposition, Decomposition]
     cosine: float
-    scale: float
     pair_part: Float64[np.ndarray, "a_token b_token"]
     word_part: Float64[np.ndarray, "a_word b_word"]
 
     @classmethod
     def of(cls, model: CapturedModel, a: str, b: str, pooling: Pooling) -> "_Compared":
-        purpose = "texts are embedded"
-        encoded = [one_text(model, text, None, None, purpose=purpose)[1] for text in (a, b)]
-        first, second = (embedding_parts(model, example, pooling) for example in encoded)
+        example, other = (
+            one_text(model, text, None, None, purpose="texts are embedded")[1] for text in (a, b)
+        )
+        first = embedding_parts(model, example, pooling)
+        second = embedding_parts(model, other, pooling)
         scale = float(first.whole.norm() * second.whole.norm())
         if not scale > 0:
-            raise UnsupportedModelError(f"{model} embeds a text as zeros, which have no cosine.")
-        projections = (
-            projection_parts(model, encoded[0], first, second.whole / scale),
-            projection_parts(model, encoded[1], second, first.whole / scale),
-        )
-        words = [_words(model, example) for example in encoded]
-        part = (first.tokens @ second.tokens.T / scale).numpy()
-        sums = [
-            part[np.ix_(word.places, other.places)].sum() for word in words[0] for other in words[1]
-        ]
-        shape = (len(words[0]), len(words[1]))
+            raise UnsupportedModelError(
+                f"{model} embeds a text as zeros, or as no finite numbers; neither has a cosine."
+            )
+        words = (_words(model, example), _words(model, other))
+        pair_part = (first.tokens @ second.tokens.T / scale).numpy()
+        word_part = np.zeros((len(words[0]), len(words[1])))
+        for i, j in np.ndindex(*word_part.shape):
+            word_part[i, j] = pair_part[np.ix_(words[0][i].places, words[1][j].places)].sum()
         return cls(
-            model,
-            pooling,
-            (encoded[0], encoded[1]),
-            (words[0], words[1]),
-            (first, second),
-            projections,
-            float(first.whole @ second.whole) / scale,
-            scale,
-            part,
-            np.asarray(sums, dtype=np.float64).reshape(shape),
+            model=model,
+            pooling=pooling,
+            examples=(example, other),
+            words=words,
+            embeddings=(first, second),
+            sums=(
+                projection_parts(model, example, first, second.whole / scale),
+                projection_parts(model, other, second, first.whole / scale),
+            ),
+            cosine=float(first.whole @ second.whole) / scale,
+            pair_part=pair_part,
+            word_part=word_part,
         )
 
     @property
@@ -275,21 +276,15 @@ class _Compared:
     def terms(self) -> list[float]:
         """Return the numbers of `TERMS`."""
         whole, words = float(self.pair_part.sum()), float(self.word_part.sum())
-        first = float(self.word_part[self.largest[0]]) if self.word_part.size else np.nan
-        others = words - np.nan_to_num(first)
-        return [self.cosine, first, others, whole - words, self.cosine - whole]
+        first = float(self.word_part[self.largest[0]]) if self.word_part.size else 0.0
+        return [self.cosine, first, words - first, whole - words, self.cosine - whole]
 
     def without(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
         """Return the cosines without both words of each pair; NaN where a text has no other."""
-        shortened = [
-            {number: self._without(side, number) for number in dict.fromkeys(numbers)}
-            for side, numbers in enumerate(zip(*pairs, strict=True))
-        ]
-        cosines = []
-        for first, second in pairs:
-            a, b = shortened[0][first], shortened[1][second]
-            cosines.append(float(a @ b / (a.norm() * b.norm())))
-        return cosines
+        first = {number: self._without(0, number) for number in {pair[0] for pair in pairs}}
+        second = {number: self._without(1, number) for number in {pair[1] for pair in pairs}}
+        shortened = [(first[i], second[j]) for i, j in pairs]
+        return [float(a @ b / (a.norm() * b.norm())) for a, b in shortened]
 
     def _without(self, side: int, number: int) -> Float64[Tensor, " dim"]:
         left = without_word(self.examples[side], self.words[side][number], WHOLE)
@@ -304,9 +299,10 @@ def _words(model: CapturedModel, example: Encoded) -> list[Word]:
     words = []
     for word in words_of(model, example, WHOLE):
         marks = [is_punctuation(tokenizer.decode([example.ids[at]]).strip()) for at in word.places]
-        places = word.places[marks.index(False) : len(marks) - marks[::-1].index(False)]
-        name = tokenizer.decode([example.ids[at] for at in places]).strip()
-        words.append(replace(word, places=places, text=name))
+        if not all(marks):  # a dash of two pieces is no word
+            places = word.places[marks.index(False) : len(marks) - marks[::-1].index(False)]
+            name = tokenizer.decode([example.ids[at] for at in places]).strip()
+            words.append(replace(word, places=places, text=name))
     return words
 
 
@@ -351,22 +347,23 @@ def _of_pairs(
 ) -> xarray.Dataset:
     """Return the terms of several pairs of texts, their means, and the first pairs of words."""
     terms, firsts = [], []
-    for a, b, _ in texts:
-        two = _Compared.of(model, a, b, pooling)
+    for number, (a, b, _) in enumerate(texts, 1):
+        try:
+            two = _Compared.of(model, a, b, pooling)
+        except UsageError as problem:
+            raise UsageError(f"pair {number}: {problem.marked()}") from problem
         terms.append(two.terms)
-        places = two.largest[0] if two.largest else None
-        names = ("", "") if places is None else [two.words[at][places[at]].text for at in (0, 1)]
-        firsts.append(tuple(names))
+        firsts.append(("", ""))
+        for i, j in two.largest[:1]:
+            firsts[-1] = (two.words[0][i].text, two.words[1][j].text)
     values = np.array(terms)
     slots = Slots.of(np.arange(len(values)), values).compute()
     variables = {"term": (("text_pair", "name"), values)}
+    columns = (*zip(*texts, strict=True), *zip(*firsts, strict=True))
+    names = ("a_text", "b_text", "label", "a_first", "b_first")
     coordinates = {"name": list(TERMS)} | {
         name: ("text_pair", np.array(column, dtype=str))
-        for name, column in zip(
-            ("a_text", "b_text", "label", "a_first", "b_first"),
-            (*zip(*texts, strict=True), *zip(*firsts, strict=True)),
-            strict=True,
-        )
+        for name, column in zip(names, columns, strict=True)
     }
     means = with_slots("mean", ("name",), slots["mean"], slots)
     return described(variables | means, coordinates, VARIABLES)

@@ -34,8 +34,8 @@ WIDTH, ROW, TEXT, THICKEST = 340, 24, 120, 9.0
 """Pixels of the drawing, of a row, of the room for words on a side, and of the thickest line."""
 
 MORE_THAN_WORDS = (
-    "Special tokens, positions and biases are larger than all words together, as in models that "
-    "were not trained to embed texts: read the words with care."
+    "Special tokens, or positions and biases, hold more than all words together: read the words "
+    "with care."
 )
 NAMES = {
     "first pair": "the first pair of words",
@@ -55,20 +55,19 @@ def frame_of(result: xr.Dataset) -> pd.DataFrame:
     """Return the largest pairs of words, or a row for each pair of texts."""
     if is_of_several(result):
         names = ("a_text", "b_text", "label")
-        columns = {name: result[name].values.astype(str) for name in names}
-        columns |= dict(zip(map(str, result["name"].values), result["term"].values.T, strict=True))
-        columns["first words"] = np.array(_firsts(result), dtype=str)
-        frame = pd.DataFrame(columns)
+        frame = pd.DataFrame({name: result[name].values.astype(str) for name in names})
+        frame[result["name"].values.astype(str).tolist()] = result["term"].values
+        firsts = zip(result["a_first"].values, result["b_first"].values, strict=True)
+        frame["first words"] = [f"“{a}” × “{b}”" if a else "" for a, b in firsts]
         return frame if (frame["label"] != "").any() else frame.drop(columns="label")
-    cosine, without = float(result["cosine"]), result["without_cosine"].values
-    first, second = _words_of_pairs(result)
+    without = result["without_cosine"].values
     return pd.DataFrame(
         {
-            "first text": first,
-            "second text": second,
+            "first text": _words_of_pairs(result, "a"),
+            "second text": _words_of_pairs(result, "b"),
             "part": result["part"].values,
             "cosine without both": without,
-            "change": without - cosine,
+            "change": without - float(result["cosine"]),
         }
     )
 
@@ -79,13 +78,6 @@ def head_frame(result: xr.Dataset) -> pd.DataFrame:
     frame.columns = pd.Index(["first text", "second text"])
     order = frame.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
     return frame.loc[order].reset_index()
-
-
-def _firsts(result: xr.Dataset) -> list[str]:
-    return [
-        f"“{a}” × “{b}”" if a else ""
-        for a, b in zip(result["a_first"].values, result["b_first"].values, strict=True)
-    ]
 
 
 def _words(result: xr.Dataset, side: str) -> list[str]:
@@ -99,17 +91,15 @@ def _words(result: xr.Dataset, side: str) -> list[str]:
     return words
 
 
-def _words_of_pairs(result: xr.Dataset) -> tuple[list[str], list[str]]:
-    first, second = (_words(result, side) for side in ("a", "b"))
-    numbers = (result[f"pair_{side}"].values.tolist() for side in ("a", "b"))
-    places = zip(*numbers, strict=True)
-    named = [(first[a], second[b]) for a, b in places]
-    return [a for a, _ in named], [b for _, b in named]
+def _words_of_pairs(result: xr.Dataset, side: str) -> list[str]:
+    words = _words(result, side)
+    return [words[number] for number in result[f"pair_{side}"].values]
 
 
 def _pairs(result: xr.Dataset) -> list[tuple[str, float, float]]:
     """Return the largest pairs: their words, what they add, and the cosine without them."""
-    labels = [f"“{a}” × “{b}”" for a, b in zip(*_words_of_pairs(result), strict=True)]
+    words = (_words_of_pairs(result, side) for side in ("a", "b"))
+    labels = [f"“{a}” × “{b}”" for a, b in zip(*words, strict=True)]
     numbers = (result[name].values.tolist() for name in ("part", "without_cosine"))
     return list(zip(labels, *numbers, strict=True))
 
@@ -132,15 +122,17 @@ def headline(result: xr.Dataset) -> Headline:
     about = result.attrs
     pooled = f"pooling: {about['pooling']}"
     if about["assumed"]:
-        pooled += ", assumed, as the model's files name none"
+        pooled += ", assumed, as no modules.json was found"
     if is_of_several(result):
         read = f"{model_name(about)} embeds {plural(result.sizes['text_pair'], 'pair')} of texts"
         return Headline(_title_of_several(result), f"{read} ({pooled}).", [_means(result)], KIND)
     a, b = (shortened(str(about[name]), 60) for name in ("text", "pair"))
     read = f"{model_name(about)} embeds “{a}” and “{b}” ({pooled})."
-    pictures: list[BarList | Block] = []
+    pictures: list[BarList | Block] = [_bars(result)]
     if result.sizes["pair"]:
-        pictures = [_bars(result), _lines(result), _without(result)]
+        pictures.append(_lines(result))
+    if np.isfinite(result["without_cosine"]).any():
+        pictures.append(_without(result))
     return Headline(_title(result), read, pictures, KIND)
 
 
@@ -157,7 +149,7 @@ def _title(result: xr.Dataset) -> str:
 
 
 def _title_of_several(result: xr.Dataset) -> str:
-    mean = _estimate(result)
+    mean = estimate_of(result, "mean") or Estimate.with_ends(result["mean"].values)
     return (
         f"The mean cosine of {plural(result.sizes['text_pair'], 'pair')} is "
         f"{_said(mean.at(0))}: the first pair of words holds {_said(mean.at(1))} of it, positions "
@@ -168,10 +160,6 @@ def _title_of_several(result: xr.Dataset) -> str:
 def _said(estimate: Estimate) -> str:
     ends = interval(float(estimate.low), float(estimate.high), two_decimals)
     return two_decimals(float(estimate.value)) + ends
-
-
-def _estimate(result: xr.Dataset) -> Estimate:
-    return estimate_of(result, "mean") or Estimate.with_ends(result["mean"].values)
 
 
 def findings(result: xr.Dataset) -> list[str]:
@@ -199,23 +187,23 @@ def summary(result: xr.Dataset) -> Summary:
 
 def _bars(result: xr.Dataset) -> BarList:
     tokens, biases = _rest(result)
-    pairs = [(label, part) for label, part, _ in _pairs(result)[:DRAWN]]
-    others = float(result["word_part"].sum()) - sum(part for _, part in pairs)
-    rest = {"other pairs": others, "special tokens": tokens, "biases": biases}
-    named = {NAMES[name]: value for name, value in rest.items()}
-    cosine = two_decimals(float(result["cosine"]))
-    bars = signed_bars([*pairs, *named.items()], signed, named)
-    note = MORE_THAN_WORDS if _are_less(result) else ""
-    return BarList(f"The cosine {cosine} as a sum over pairs of words", bars, note)
+    values = {label: part for label, part, _ in _pairs(result)[:DRAWN]}
+    rest = {
+        NAMES["other pairs"]: float(result["word_part"].sum()) - sum(values.values()),
+        NAMES["special tokens"]: tokens,
+        NAMES["biases"]: biases,
+    }
+    caption = f"The cosine {two_decimals(float(result['cosine']))} as a sum over pairs of words"
+    bars = signed_bars([*values.items(), *rest.items()], signed, rest)
+    return BarList(caption, bars, MORE_THAN_WORDS if _are_less(result) else "")
 
 
 def _without(result: xr.Dataset) -> BarList:
     """Return the cosines without the words of the first pairs, and of the whole texts."""
-    cosines = [
-        (label, without) for label, _, without in _pairs(result)[:REMOVED] if np.isfinite(without)
-    ]
-    whole = ("the whole texts", float(result["cosine"]))
-    bars = signed_bars([*cosines, whole], two_decimals, [whole[0]])
+    cosines = {label: without for label, _, without in _pairs(result)[:REMOVED]}
+    values = [*cosines.items(), ("the whole texts", float(result["cosine"]))]
+    known = [(label, value) for label, value in values if np.isfinite(value)]
+    bars = signed_bars(known, two_decimals, ["the whole texts"])
     return BarList("The cosine when both words are removed", bars)
 
 
