@@ -159,7 +159,7 @@ OBJECTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "never merged": (lambda model: Routed(base_model=model), "its base, loaded again, can be read"),
     "pipeline": (Pipeline, "model.model"),
     "trainer of a wrapper": (lambda model: Pipeline(Holder(net=model)), "model.model.net"),
-    "nothing": (lambda _: nn.Linear(2, 2), "give one that is, or make it"),
+    "nothing": (lambda _: nn.Linear(2, 2), "give one that is, or any module"),
     "number": (lambda _: 3, "or a model of transformers."),
 }
 

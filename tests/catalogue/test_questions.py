@@ -35,7 +35,11 @@ def model() -> Model:
 
 
 SUBJECTS = {
-    "read": ["model", "text", "pair", "audio", "image"],
+    "read": [
+        *("model", "text", "pair", "audio", "image"),
+        *("ids", "prompt", "attention_mask", "position_ids"),
+    ],
+    "flow": ["model", "text", "pair", "image"],
     "sources": ["model", "question", "context", "answer"],
 }
 """Arguments of methods before their settings, where they are not one text or two."""
@@ -119,6 +123,7 @@ ALL_VARIABLES: dict[str, dict[str, Any]] = {
     "patch": {"compare_text": OTHER},
     "routes": {"compare_text": OTHER},
     "predict": {"against": "dog"},
+    "explain": {"layer": 1, "key": 1, "against_key": 2},
     "similarity": {"pair": OTHER},
     "sources": {
         "context": ["the cat sat", "the dog ran"],
