@@ -136,10 +136,8 @@ def encode_ids(tokenizer: Any, given: TokenIds) -> Encoded:
     prompt = len(ids) if given.prompt is None else given.prompt
     # As those of texts and of what models write: a special token in a prompt is written there.
     others = [OTHER] * prompt + [SEP if word < 0 else OTHER for word in example.words[prompt:]]
-    before, after = (
-        tuple(token for token, _ in mark)
-        for mark in (assembly.single.before, assembly.single.after)
-    )
+    before = tuple(token for token, _ in assembly.single.before)
+    after = tuple(token for token, _ in assembly.single.after)
     if ids[: len(before)] == before:
         others[: len(before)] = [CLS] * len(before)
     if ids[len(ids) - len(after) :] == after:
