@@ -170,8 +170,7 @@ def is_chat(value: object) -> bool:
 
 def _is_message(item: Mapping[str, Any]) -> bool:
     """Return whether an object has the entries of a message, of ShareGPT or of another form."""
-    known = "from" in item and isinstance(item["from"], str) and item["from"] in SENDERS
-    return {"role", "content"} <= item.keys() or (known and "value" in item)
+    return {"role", "content"} <= item.keys() or {"from", "value"} <= item.keys()
 
 
 def _message(item: object, number: int) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def test_an_own_decoder_answers() -> None:
     passages = ["the river falls", "a mill is old"]
     answered = subject.sources("what slows", passages, max_new_tokens=2)
     assert answered.dataset.sizes["passage"] == 2
-    with pytest.raises(MissingHeadError, match="inherit from GenerationMixin"):
+    with pytest.raises(MissingHeadError, match="inherits from its GenerationMixin"):
         subject.generate("the river")
 
 

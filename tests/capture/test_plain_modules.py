@@ -120,7 +120,18 @@ def test_refusals() -> None:
         headlight.wrap(encoder().train(), VOCABULARY)
     with pytest.raises(UsageError, match="embed is in training mode"):
         headlight.wrap(encoder(), VOCABULARY, embed=embedding().train())
-    with pytest.raises(UsageError, match="a function is no tokenizer"):
-        headlight.wrap(encoder(), encoder)
+    for given, reason in (
+        (encoder, "a function is"),
+        ([1, 2], "a list is"),
+        ([], "no token beside"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            headlight.wrap(encoder(), given)
+    with pytest.raises(UsageError, match="no parameters"):
+        headlight.wrap(nn.ReLU().eval(), VOCABULARY)
+    size = {"height": 16, "width": 16}
+    pixels = CLIPImageProcessorPil(size=size, crop_size=size)
+    with pytest.raises(UsageError, match=r"pixels of the shape \(1, 3, .*\(it puts out no states"):
+        headlight.wrap(nn.Sequential(nn.Linear(16, 2), nn.Flatten(0)).eval(), pixels)
     with pytest.raises(UnsupportedModelError, match=r"^Sequential is not supported"):
         _ = headlight.wrap(nn.Sequential(embedding()).eval(), VOCABULARY).sites

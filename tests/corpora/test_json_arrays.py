@@ -81,6 +81,9 @@ def test_chats_of_sharegpt_have_roles(tmp_path):
     assert first.chat.contents == [message["value"] for message in SHAREGPT]
     assert second.chat.contents == first.chat.contents[:2]
     assert begins_as_chat('[{"from": "human", "val')
-    path.write_text(json.dumps([{"conversations": [*SHAREGPT, {"from": "tool", "value": "3"}]}]))
-    with pytest.raises(CorpusError, match=r"a\.json:1\[0\]: message 4 has the role 'tool'"):
-        list(open_corpus(path))
+    for known, place in ((SHAREGPT, 4), ([], 1)):
+        path.write_text(json.dumps([{"conversations": [*known, {"from": "tool", "value": "3"}]}]))
+        with pytest.raises(
+            CorpusError, match=rf"a\.json:1\[0\]: message {place} has the role 'tool'"
+        ):
+            list(open_corpus(path))

@@ -81,11 +81,14 @@ def test_cross_attention_of_layers_with_different_numbers_of_heads() -> None:
         (weights(2, 4, 3, 7, 7), TOKENS, "weights of one text"),
         (weights(2, 3, 7, 7), TOKENS[1:], "7 rows and 7 columns, and 6 tokens"),
         (weights(2, 3, 7, 7), "the text", "no list of strings"),
+        (weights(2, 3, 7, 7), None, "no list of strings"),
         (weights(2, 3, 7, 7) * np.nan, TOKENS, "layer 0 has weights that are not finite"),
         (np.log(weights(2, 3, 7, 7)), TOKENS, "a weight of -.* and not its scores"),
         (weights(3, 7, 7) * 1.1, TOKENS, r"a row with the sum 1\.1"),
         ((None, None), TOKENS, "attn_implementation='eager'"),
         ([["a"]], TOKENS, "no array of numbers"),
+        ([[torch.eye(7).requires_grad_()]], TOKENS, "no array of numbers"),
+        ([], TOKENS, r"the shape \(0,\)"),
     ],
 )
 def test_refusals(given: Any, tokens: Any, reason: str) -> None:

@@ -57,12 +57,13 @@ def test_positions_are_those_given_and_padding_does_not_appear(family: str) -> N
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"ids": []}, "ids must be a list of numbers"),
+    ({"ids": []}, "ids must be a list of whole numbers"),
     ({"ids": [1], "text": "the sea"}, "token ids are read alone"),
-    ({"text": "the sea", "prompt": 1}, "ids must be a list of numbers, .* None is not"),
+    ({"text": "the sea", "prompt": 1}, "ids must be a list of whole numbers, .* None is not"),
     ({"ids": [1, -2]}, "none below 0"),
     ({"ids": [1, 4000]}, "the id 4000 is not in the vocabulary, which ends at"),
-    ({"ids": [1, 2], "prompt": 3}, "the prompt ends behind 3 ids, and ids 0 to 1 are read"),
+    ({"ids": [1, 2], "prompt": 3}, "prompt is 3, and must be a number from 1 to 2, as ids 0 to 1"),
+    ({"ids": [1, 2], "prompt": "a"}, "prompt is 'a', and must be a number"),
     ({"ids": [1, 2], "attention_mask": [1]}, "attention_mask must be a list of 2"),
     ({"ids": [1, 2, 3], "attention_mask": [1, 0, 1]}, "leave ids in between out"),
     ({"ids": [1, 2], "attention_mask": [0, 0]}, "must be 1 for ids"),

@@ -109,5 +109,7 @@ def test_all_kinds_share_a_table_and_a_text_is_one_number_in_it(tmp_path):
 def test_what_no_text_has_and_no_folder_holds_is_refused():
     with pytest.raises(UsageError, match="rank is a statistic of a corpus, not of each text"):
         SurveySettings(per_text=("rank",))
+    with pytest.raises(UsageError, match="per_text is prominent alone, or names"):
+        SurveySettings(per_text=(PROMINENT, "sep"))
     with pytest.raises(UsageError, match="name the folder"):
         survey(texts(2), model("bert"), SurveySettings(per_text=("sep",)), progress=False)

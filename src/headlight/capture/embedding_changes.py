@@ -68,8 +68,8 @@ class Run:
         states = output.get(self.states)
         if states is None or len(states) < 2:
             raise UnsupportedModelError(
-                f"{type(self.model).__name__} does not return the hidden states of its blocks, so "
-                "nothing can be attributed to them."
+                "the model does not return the hidden states of its blocks, so nothing can be "
+                "attributed to them."
             )
         return tuple(states)
 

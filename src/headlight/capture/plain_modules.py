@@ -39,6 +39,8 @@ class PlainModel(PreTrainedModel):  # type: ignore[misc]
     def __init__(
         self, module: nn.Module, embed: Callable[[Tensor], Tensor] | None, **settings: Any
     ) -> None:
+        if next(module.parameters(), None) is None:
+            raise UsageError(f"{type(module).__name__} has no parameters, and so no attention.")
         super().__init__(PretrainedConfig(**settings))
         self.module, self.embed = module, embed
         self.calling, self.embedding_name = Call(), ""
@@ -65,9 +67,8 @@ class PlainModel(PreTrainedModel):  # type: ignore[misc]
         given = ids if self.embed is None else self.embed(ids)
         mask = call.form(keep).view(len(keep), *call.axes, -1)
         options = {call.mask: mask} if call.mask else {}
-        states: Tensor = _first_part(
-            self.module(given if call.batch_first else given.transpose(0, 1), **options)
-        )
+        given = given if call.batch_first else given.transpose(0, 1)
+        states = _first_part(self.module(given, **options))
         return states if call.batch_first or states.dim() < 3 else states.transpose(0, 1)
 
 
@@ -82,11 +83,14 @@ class PixelModel(PlainModel):
         return BaseModelOutput(last_hidden_state=_first_part(self.module(pixel_values)))
 
 
-def _first_part(output: Any) -> Any:
+def _first_part(output: Any) -> Tensor:
     """Return the logits of an output, or else its first part."""
     if isinstance(output, Mapping):
-        output = output["logits"] if "logits" in output else next(iter(output.values()))
-    return output[0] if isinstance(output, list | tuple) else output
+        output = output["logits"] if "logits" in output else next(iter(output.values()), None)
+    part = next(iter(output), None) if isinstance(output, list | tuple) else output
+    if not isinstance(part, Tensor) or part.dim() < 2:
+        raise TypeError("it puts out no states first")
+    return part
 
 
 def hold_module(
@@ -95,11 +99,13 @@ def hold_module(
     """Return a module that reads texts as a model of transformers.
 
     Raises:
-        UsageError: the module does not take what it is given.
+        UsageError: the module does not take what it is given, or there are no tokens.
     """
     padding, size = tokenizer.pad_token_id, len(tokenizer)
     network = PlainModel(module, embed, vocab_size=size, pad_token_id=padding)
     known = torch.tensor([number for number in range(min(size, 99)) if number != padding])
+    if not len(known):
+        raise UsageError("the tokenizer has no token beside padding; give its vocabulary.")
     random = torch.Generator().manual_seed(0)
     ids = known[torch.randint(len(known), (2, LONG), generator=random)].to(network.device)
     network.calling = _find_call(network, ids, padding or 0)
@@ -124,15 +130,19 @@ def _find_call(network: PlainModel, ids: Tensor, padding: int) -> Call:
                         return call
             except (*FAILURES, AssertionError) as failure:
                 if call == Call():
-                    problem = str(failure).strip().partition("\n")[0].rstrip(".")
+                    problem = _first_line(failure)
     if unpadded is not None:
         return unpadded
     given = "the ids of tokens" if network.embed is None else "what embed makes of ids"
     raise UsageError(
-        f"a {type(network.module).__name__} does not read {given} ({problem}); give a module from "
+        f"{type(network.module).__name__} does not read {given} ({problem}); give a module from "
         "ids to vectors as embed, such as its nn.Embedding, or write a module whose forward takes "
-        "ids, batch by token, and a padding mask."
+        "ids, batch by token, and a padding mask, and returns states or logits."
     )
+
+
+def _first_line(failure: BaseException) -> str:
+    return str(failure).strip().partition("\n")[0].rstrip(".")
 
 
 def _reads_alone(network: PlainModel, call: Call, ids: Tensor, tokens: int, padding: int) -> bool:
@@ -167,7 +177,11 @@ def _note_embeddings(network: PlainModel, ids: Tensor) -> None:
 
 
 def hold_viewer(module: nn.Module, processor: Any) -> PixelModel:
-    """Return a module that reads pictures, with an image processor, as a model of transformers."""
+    """Return a module that reads pictures, with an image processor, as a model of transformers.
+
+    Raises:
+        UsageError: the module does not take the pixels.
+    """
     from PIL import Image
 
     blank = Image.new("RGB", (64, 64))
@@ -177,4 +191,12 @@ def hold_viewer(module: nn.Module, processor: Any) -> PixelModel:
     channels, *size = pixels.shape[1:]
     network = PixelModel(module, None, image_size=size, num_channels=channels, patch_size=patch)
     network.processor = processor
+    try:
+        with torch.no_grad():
+            network(pixels.to(network.device, network.dtype))
+    except FAILURES as failure:
+        raise UsageError(
+            f"{type(module).__name__} does not read pixels of the shape {tuple(pixels.shape)} "
+            f"({_first_line(failure)}); give the image processor that belongs to it."
+        ) from failure
     return network

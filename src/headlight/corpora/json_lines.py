@@ -148,9 +148,11 @@ def with_path(row: Mapping[str, object], name: str | None) -> Mapping[str, objec
         row: Values by key; a key that is written with dots comes before a path.
         name: Key, or keys of objects within one another, with dots between.
     """
+    if name is None or name in row:
+        return row
     value: object = row
-    for key in [] if name is None or name in row else name.split("."):
+    for key in name.split("."):
         if not isinstance(value, Mapping) or key not in value:
             return row
         value = value[key]
-    return row if value is row or name is None else {**row, name: value}
+    return {**row, name: value}

@@ -27,7 +27,9 @@ def as_tokenizer(tokenizer: Any) -> PreTrainedTokenizerBase | None:
         return tokenizer
     if isinstance(tokenizer, list | tuple):
         tokenizer = {token: number for number, token in enumerate(tokenizer)}
-    if isinstance(tokenizer, Mapping):
+    if isinstance(tokenizer, Mapping) and all(
+        isinstance(token, str) and isinstance(number, int) for token, number in tokenizer.items()
+    ):
         unknown = next((name for name in _SPECIAL["unk_token"] if name in tokenizer), "")
         tokenizer = Tokenizer(WordLevel(dict(tokenizer), unk_token=unknown))
         tokenizer.pre_tokenizer = WhitespaceSplit()

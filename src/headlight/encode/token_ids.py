@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from headlight.encode.examples import Encoded
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.encode.special_tokens import Assembly
@@ -93,12 +95,12 @@ class TokenIds:
                 "the attention_mask must be 1 for ids that follow each other, and 0 for padding "
                 "before and after them; leave ids in between out."
             )
-        if prompt is not None and not first < prompt <= end:
+        if prompt is not None and prompt not in range(first + 1, end + 1):
             raise UsageError(
-                f"the prompt ends behind {prompt} ids, and ids {first} to {end - 1} are read; give "
-                "a number of them."
+                f"prompt is {prompt!r}, and must be a number from {first + 1} to {end}, as ids "
+                f"{first} to {end - 1} are read."
             )
-        within = None if prompt is None else prompt - first
+        within = None if prompt is None else int(prompt) - first
         return cls(numbers[first:end], within, places[first:end])
 
 
@@ -106,8 +108,9 @@ def _numbers(values: Any, name: str, size: int | None = None) -> tuple[int, ...]
     """Return a list of numbers from 0, of which there are as many as ids."""
     listed = values.tolist() if hasattr(values, "tolist") else values
     is_list = isinstance(listed, Sequence) and 0 < len(listed) == (size or len(listed))
-    if not is_list or not all(isinstance(number, int) and number >= 0 for number in listed):
-        wanted = "numbers" if size is None else f"{size} numbers, one for each id"
+    whole = is_list and all(isinstance(number, int | np.integer) for number in listed)
+    if not whole or min(listed) < 0:
+        wanted = "whole numbers" if size is None else f"{size} whole numbers, one for each id"
         raise UsageError(f"{name} must be a list of {wanted}, none below 0; {listed!r:.60} is not.")
     return tuple(map(int, listed))
 
@@ -133,10 +136,8 @@ def encode_ids(tokenizer: Any, given: TokenIds) -> Encoded:
     prompt = len(ids) if given.prompt is None else given.prompt
     # As those of texts and of what models write: a special token in a prompt is written there.
     others = [OTHER] * prompt + [SEP if word < 0 else OTHER for word in example.words[prompt:]]
-    before, after = (
-        tuple(token for token, _ in mark)
-        for mark in (assembly.single.before, assembly.single.after)
-    )
+    before = tuple(token for token, _ in assembly.single.before)
+    after = tuple(token for token, _ in assembly.single.after)
     if ids[: len(before)] == before:
         others[: len(before)] = [CLS] * len(before)
     if ids[len(ids) - len(after) :] == after:

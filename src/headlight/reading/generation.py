@@ -149,8 +149,8 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
     made: Any = network
     if not made.can_generate():
         raise MissingHeadError(
-            f"{model} is a {type(network).__name__}, which transformers does not let go on with a "
-            "text; let its class inherit from GenerationMixin of transformers."
+            f"transformers does not let {model} go on with a text; give a model whose class "
+            "inherits from its GenerationMixin."
         )
     settings = copy.deepcopy(made.generation_config)
     # None: transformers warns of settings for sampling where nothing is sampled.

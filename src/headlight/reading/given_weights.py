@@ -47,6 +47,14 @@ def view(weights: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None =
             (scores before the softmax, say), or the tokens are not as many.
     """
     sides = {"query": tokens, "key": tokens if key_tokens is None else key_tokens}
+    for side in sides.values():
+        if not isinstance(side, list | tuple | np.ndarray) or any(
+            not isinstance(token, str) for token in side
+        ):
+            raise UsageError(
+                "tokens are no list of strings; give one for each row and column, such as "
+                "tokenizer.convert_ids_to_tokens(ids)."
+            )
     layers = [_checked(layer, at, sides) for at, layer in enumerate(_layers(weights))]
     heads = max(map(len, layers))
     values = np.full((len(layers), heads, *layers[0].shape[1:]), np.nan, np.result_type(*layers))
@@ -58,7 +66,10 @@ def view(weights: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None =
     for name, side in sides.items():
         coordinates[name] = range(len(side))
         coordinates[f"{name}_token"] = (name, list(side))
-        coordinates[f"{name}_category"] = (name, list(map(_category, side, range(len(side)))))
+        coordinates[f"{name}_category"] = (
+            name,
+            [_category(token, at) for at, token in enumerate(side)],
+        )
         coordinates[f"{name}_word"] = (name, _words(side, style))
     ahead = any(np.triu(layer, 1).any() for layer in layers) or len(tokens) == 1
     least = min(float(layer.sum(-1).min()) for layer in layers)
@@ -80,8 +91,9 @@ def view(weights: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None =
 
 def _layers(weights: Any) -> list[NDArray[Any]]:
     """Return the weights of each layer, as ``head query key`` if they are of one text."""
-    if isinstance(weights, list | tuple) and not any(isinstance(part, list) for part in weights):
-        layers = list(map(_array, weights or [None]))
+    by_layer = isinstance(weights, list | tuple) and len(weights) > 0
+    if by_layer and not any(isinstance(part, list) for part in weights):
+        layers = [_array(layer) for layer in weights]
     else:
         whole = _array(weights)
         layers = list(whole) if whole.ndim >= 4 else [whole]
@@ -96,13 +108,13 @@ def _array(values: Any) -> NDArray[Any]:
             "the weights of a layer are None; load the model of transformers with "
             "attn_implementation='eager', so that it returns them."
         )
-    if hasattr(values, "detach"):  # a tensor, of which numpy knows not every precision
-        values = values.detach().cpu()
-        values = values.float() if values.dtype.itemsize < 4 else values
     try:
+        if hasattr(values, "detach"):  # a tensor, of which numpy knows not every precision
+            values = values.detach().cpu()
+            values = values.float() if values.dtype.itemsize < 4 else values
         array = np.asarray(values)
         return array.astype(np.float64 if array.itemsize > 4 else np.float32, copy=False)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RuntimeError) as problem:
         raise UsageError(f"weights are no array of numbers ({problem}).") from problem
 
 
@@ -116,11 +128,6 @@ def _checked(
             "head, query, key, or as a list of head, query, key by layer."
         )
     for tokens, size in zip(sides.values(), layer.shape[1:], strict=True):
-        if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
-            raise UsageError(
-                "tokens are no list of strings; give one for each row and column, such as "
-                "tokenizer.convert_ids_to_tokens(ids)."
-            )
         if len(tokens) != size:
             rows, columns = layer.shape[1:]
             raise UsageError(
@@ -146,9 +153,10 @@ def _category(token: str, place: int) -> str:
 
 
 def _text(tokens: Sequence[str], style: str) -> str:
-    blanks = ["" if _goes_on(token, style) else " " for token in tokens]
-    texts = [piece_text(token, style).text for token in tokens]
-    return "".join(map("".join, zip(blanks, texts, strict=True))).strip()
+    text = ""
+    for token in tokens:
+        text += ("" if _goes_on(token, style) else " ") + piece_text(token, style).text
+    return text.strip()
 
 
 def _words(tokens: Sequence[str], style: str) -> list[int]:

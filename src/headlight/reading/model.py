@@ -258,7 +258,8 @@ def wrap(
         max_length: Maximal number of tokens; by default that of its embedding of positions, if any.
 
     Raises:
-        UsageError: the module is in training mode, or does not take what it is given.
+        UsageError: the module is in training mode, or does not take what it is given; the tokenizer
+            is none; or the length is no number from 1.
     """
     register_measures()
     if not isinstance(module, torch.nn.Module) or isinstance(module, PreTrainedModel):
@@ -266,6 +267,8 @@ def wrap(
     for name, part in (("the module", module), ("embed", embed)):
         if isinstance(part, torch.nn.Module) and any(inner.training for inner in part.modules()):
             raise UsageError(f"{name} is in training mode; call its method eval() first.")
+    if max_length is not None and (not isinstance(max_length, int) or max_length < 1):
+        raise UsageError(f"max_length is {max_length!r}; give a number from 1.")
     reader = as_tokenizer(tokenizer)
     if reader is not None:
         network: Any = hold_module(module, reader, embed)

@@ -124,6 +124,8 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     def _check_per_text(self) -> None:
         """Refuse statistics that a survey does not have of each text."""
         known = [row.name for row in statistic_table() if row.variable in OF_TEXTS]
+        if PROMINENT in self.per_text and len(self.per_text) > 1:
+            raise UsageError(f"{setting('per_text')} is {PROMINENT} alone, or names of statistics.")
         for name in self.per_text_statistics:
             if name not in known:
                 raise UsageError(
