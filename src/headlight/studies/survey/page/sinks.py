@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.heads_with_sinks import SINK_KINDS, sink_kinds
+from headlight.findings.heads_with_sinks import SINK_KINDS, sink_kinds, sinks
 from headlight.findings.thresholds import FAR_BELOW
 from headlight.views.parts import Drawing, Figure, Section, Table
 from headlight.views.pictures import Line, LinePanel, lines
@@ -17,6 +17,14 @@ LABELS = {
     "output_rank": "rank of the output",
     "loss_change": "loss without it, nats",
 }
+DEFINITION = (
+    "A head has a sink if the first token gets more than 30% of its weight. No-op: the sink's "
+    "vector is at most half as long as the median token's, it has at most half as much of the norm "
+    "as of the weight, and the loss is not seen to rise without its value. Broadcast: it has more "
+    "of the norm than that, and the loss rises without its value. Each condition is one of the "
+    "whole 95% interval, for the loss one that holds for all heads together; what fulfils neither "
+    "is inconclusive."
+)
 SHOWN = 20
 """Heads of the table that a page shows."""
 
@@ -36,18 +44,13 @@ def sinks_section(result: xr.Dataset) -> Section:
     by_head = heads.rename(columns={**LABELS, "sink_kind": "kind"})
     formats = dict(zip(LABELS.values(), (".1f", ".1f", ".2f", ".1f", "+.4f"), strict=True))
     words = (
-        "Each dot is a head: how much of its weight and of its norm goes to the first token. On "
-        "the dashed line the norm is half of the weight."
+        "Each dot is a head with a sink: how much of its weight and of its norm goes to the first "
+        "token. On the dashed line the norm is half of the weight."
     )
     return Section(
         "sinks",
-        "Do heads do nothing by their sink, or write it to all?",
-        "A head has a sink if the first token gets more than 30% of its weight. It is a no-op if "
-        "the vector of the sink is at most half as long as that of the median token, has at most "
-        "half as much of the norm as of the weight, and the loss is not known to rise where its "
-        "value is zeroed; it broadcasts if the norm is more than that and the loss rises. Each "
-        "condition is one of the whole 95% interval, for the loss one that holds for all heads "
-        "together; what fulfils neither is inconclusive.",
+        "Which heads do nothing by the first token?",
+        " ".join([*sinks(result), DEFINITION]),
         "Gu et al. (2024); Kobayashi et al. (2020), Section 4.2",
         [Drawing("sinks", words, words, lambda: _draw(heads))] if len(heads) else [],
         [
