@@ -136,8 +136,8 @@ _RULES = (
         topic="sinks",
         evidence=_counts,
         templates={
-            "none": "None of {heads:,} heads has a sink: to the first token none gives certainly "
-            "more than 30% of its weight.",
+            "none": "None of {heads:,} heads is known to have a sink: none certainly gives the "
+            "first token more than 30% of its weight.",
             HOLDS: f"{_KINDS}.",
             "without loss": f"{_KINDS}; this model has no loss by which a sink could be seen to "
             "matter.",
