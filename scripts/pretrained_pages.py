@@ -22,7 +22,7 @@ from reproduction import DOCS, LARGEST, escaped, write_page
 import headlight
 from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.findings.estimates import estimates
-from headlight.findings.heads_with_sinks import sinks
+from headlight.findings.heads_with_sinks import sink_kinds, sinks
 from headlight.findings.thresholds import FAR_BELOW, MOST
 from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
@@ -182,7 +182,7 @@ def _result(run: Run, model: Path, out: Path) -> xarray.Dataset:
 def page(subject: Subject, results: Results) -> Iterator[str]:
     """The lines of the page of a model."""
     yield f"# {subject.title}\n"
-    yield f"**{escaped(' '.join(sinks(results[SINKS.key])))}**\n"
+    yield from _sink_lines(subject, results[SINKS.key])
     yield (
         f"What the papers say of BERT, asked on the sample corpus of {subject.name}: "
         f"{subject.about}\n"
@@ -211,6 +211,19 @@ def page(subject: Subject, results: Results) -> Iterator[str]:
         f"{datetime.now(UTC).date().isoformat()}, torch {torch.__version__}, transformers "
         f"{transformers.__version__}, Python {platform.python_version()}.\n"
     )
+
+
+def _sink_lines(subject: Subject, result: xarray.Dataset) -> Iterator[str]:
+    kinds = sink_kinds(result)["sink_kind"]
+    no_op, broadcast, inconclusive = (
+        int((kinds == kind).sum()) or "none" for kind in ("no-op", "broadcast", "inconclusive")
+    )
+    yield (
+        f"**Is the first token of {subject.name} a no-op or a broadcast? Of {len(kinds)} heads "
+        f"with it as sink, {no_op} do nothing by it, {broadcast} are known to write it to all "
+        f"tokens, and {inconclusive} are inconclusive.**\n"
+    )
+    yield f"{escaped(sinks(result)[-1])}\n"
 
 
 def _section(subject: Subject, run: Run, result: xarray.Dataset) -> Iterator[str]:

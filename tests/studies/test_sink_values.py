@@ -190,6 +190,11 @@ def test_without_an_interval_nothing_is_known(of_built):
     assert sink_kinds(bare).empty
 
 
+def test_kinds_of_attention_are_judged_one_by_one(of_built):
+    with pytest.raises(UsageError, match="several kinds"):
+        sink_kinds(of_built.expand_dims(kind=["decoder"]))
+
+
 def test_layers_of_fewer_and_wider_heads_have_numbers_of_their_own():
     result = survey_with("sinks", texts(6), uneven())
     assert result["output_rank"].notnull().values.tolist() == [

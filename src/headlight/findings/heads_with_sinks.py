@@ -8,6 +8,7 @@ import pandas
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.errors import UsageError
 from headlight.findings.estimates import Estimate, estimates
 from headlight.findings.sentence_rules import HOLDS, Evidence, Rule, sentences
 from headlight.findings.thresholds import FAR_BELOW
@@ -48,8 +49,13 @@ def sink_kinds(result: xr.Dataset) -> pandas.DataFrame:
         nats; and its ``sink_kind``.
         Numbers that the survey does not have are NaN.
 
+    Raises:
+        UsageError: The result holds several kinds of attention.
+
     Source: ours; Gu et al. (2024) for the share, Kobayashi et al. (2020), Section 4.2, for no-ops.
     """
+    if "kind" in result.dims:
+        raise UsageError("this result holds several kinds of attention; select one of them.")
     numbers = _numbers(result)
     kinds = _kinds(numbers, independent_units(result))
     at, head = np.nonzero(kinds != "")
@@ -136,8 +142,8 @@ _RULES = (
         topic="sinks",
         evidence=_counts,
         templates={
-            "none": "None of {heads:,} heads has a sink: to the first token none gives certainly "
-            "more than 30% of its weight.",
+            "none": "None of {heads:,} heads is known to have a sink: none certainly gives the "
+            "first token more than 30% of its weight.",
             HOLDS: f"{_KINDS}.",
             "without loss": f"{_KINDS}; this model has no loss by which a sink could be seen to "
             "matter.",

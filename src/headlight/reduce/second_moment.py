@@ -61,7 +61,7 @@ class SecondMoment(Accumulator):
         norm, without eigenvalues.  NaN where all vectors are 0, or there are none.
 
         Source: Gao et al. (2017), "A theory of multineuronal dimensionality, dynamics and
-            measurement", of covariances, which are centred.
+            measurement", bioRxiv 214262, of covariances, which are centred.
         """
         trace = np.trace(self.products, axis1=-2, axis2=-1)
         trace = np.where(trace > 0, trace, np.nan)

@@ -70,7 +70,7 @@ def first_texts(shard: Sequence[Encoded]) -> frozenset[int]:
     More texts of a unit would cost as much and say less: an interval counts units.
     """
     first = {example.unit: text_id(example) for example in reversed(shard)}
-    return frozenset(number for unit, number in first.items() if unit < TEXTS)
+    return frozenset(text for unit, text in first.items() if unit < TEXTS)
 
 
 def sinks(outcome: Outcome) -> Variables:
