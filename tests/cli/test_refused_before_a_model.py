@@ -41,7 +41,7 @@ OF_THE_MODEL = {
 }
 """Options that take any word, and why; `out` of studies alone."""
 NEGATIVE = {
-    *("position", "token", "query", "key"),  # backwards from the end
+    *("position", "token", "query", "key", "against_key"),  # backwards from the end
     *("seed", "seeds", "attribution_seed", "offsets"),
 }
 """Numbers that may be below 0."""

@@ -224,7 +224,7 @@ QUESTIONS: Mapping[str, Question] = {
             papers="Modarressi et al. 2023",
             examples=(
                 (
-                    '"Who feeds the cat?" "The feline gets its food from Anna."',
+                    '"Who feeds the cat?" "The feline is fed by Anna."',
                     "the embedded BERT, mean",
                 ),
                 ('"A query" "A passage" --model sentence-transformers/all-MiniLM-L6-v2', ""),

@@ -116,7 +116,8 @@ def _counts(result: xr.Dataset) -> Evidence:
     counts = {name.replace("-", "_"): int((kinds == name).sum()) for name in SINK_KINDS}
     values = {"heads": int(np.isfinite(weight.value).sum()), "sinks": len(kinds), **counts}
     if not len(kinds):
-        return Evidence(values=values, template="none")
+        unknown = np.isfinite(weight.value) & (weight.against(SINK) != "below")
+        return Evidence(values=values, template="inconclusive" if unknown.any() else "none")
     return Evidence(values=values, template=HOLDS if "sink_loss" in result else "without loss")
 
 
@@ -142,8 +143,10 @@ _RULES = (
         topic="sinks",
         evidence=_counts,
         templates={
-            "none": "None of {heads:,} heads is known to have a sink: none certainly gives the "
-            "first token more than 30% of its weight.",
+            "none": "None of {heads:,} heads has a sink: none gives the first token more than 30% "
+            "of its weight.",
+            "inconclusive": "Which of {heads:,} heads have a sink is inconclusive: none certainly "
+            "gives the first token more than 30% of its weight.",
             HOLDS: f"{_KINDS}.",
             "without loss": f"{_KINDS}; this model has no loss by which a sink could be seen to "
             "matter.",

@@ -1,5 +1,6 @@
 """Headline of a page: the answer as its title, and the pictures that show just that."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -100,12 +101,13 @@ def value_bars(
         longest: Number of a bar of full length; by default the largest.
     """
     rows = [*values.items()] if isinstance(values, Mapping) else [*values]
-    longest = longest or max([0.0, *(value for _, value in rows)]) or 1.0
+    sizes = [value for _, value in rows if math.isfinite(value)]
+    longest = longest or max([0.0, *sizes]) or 1.0
     return [
         ValueBar(
             label,
             written(value),
-            max(value, 0.0) / longest,
+            max(value, 0.0) / longest if math.isfinite(value) else 0.0,
             series if isinstance(series, str) else series[label],
             label in references,
         )

@@ -73,12 +73,10 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     Attributes:
         numbers: further statistics: ``ranks``, correlations of weights, norms and token frequency,
             which needs a further pass and whole layers in memory; ``importance``, the effect of
-            attention on the loss, in a further backward pass; ``null_space``, the share of
-            attention without effect on the output, by length of the text; ``sinks``, whether heads
-            do nothing by the first token or write its vector to all, which needs a forward pass
-            over 12 texts for each head with a sink, where the model has a loss.
-        sample: number of points in the figures of ``ranks`` and ``null_space``: pairs of positions
-            by category of keys, occurrences of tokens, and texts.
+            attention on the loss, in a backward pass; ``null_space``, the share of attention
+            without effect on the output; ``sinks``, whether heads do nothing by the first token, in
+            12 forward passes for each head with a sink.
+        sample: number of points in the figures of ``ranks`` and ``null_space``.
         passages: keep passages of the corpus for each head, and 32 texts with all heads, for the
             report; for private texts switch it off, and set token_types to 0.
         token_types: number of token types with statistics of their own for each head: the first in

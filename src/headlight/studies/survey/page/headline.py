@@ -79,7 +79,7 @@ def finding_pictures(result: xr.Dataset, first: Highlight) -> list[BarList | Dra
     if first.kind == "particular tokens":
         return [_tokens(result, first)]
     row = next((row for row in statistic_table() if row.name == first.question), None)
-    if row is None:
+    if row is None or not np.isfinite(numbers_of(result, row, first.measure).value).any():
         return list(shares_section(result).drawings[:1])
     if row.name in KEY_CLASSES and _has_both(result, row):
         return [_weight_beside_norm(result, first, row), *weight_against_norm(result, [first])]
