@@ -121,7 +121,7 @@ def survey(
             frequency, which needs a further pass and whole layers in memory; ``importance``,
             the effect of attention on the loss, in a backward pass; ``null_space``, the share
             of attention without effect on the output; ``sinks``, whether heads do nothing by
-            the first token, in 12 forward passes for each head with a sink.
+            the first token, in 12 passes for each.
         sample: number of points in the figures of ``ranks`` and ``null_space``.
         passages: keep passages of the corpus for each head, and 32 texts with all heads, for
             the report; for private texts switch it off, and set token_types to 0.
