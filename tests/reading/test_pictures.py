@@ -435,7 +435,7 @@ def test_shares_of_patches_are_those_of_products_of_loops(name: str, tmp_path: P
     shown = headline(found)
     assert shown.title.startswith(
         f"After the last layer, {quarters[most]:.0%} of “cls” comes from the patches in the "
-        f"{most}, which are 25% of the picture, and "
+        f"{most} (25% of the picture); "
     )
     maps = re.findall(r"<p>(\w+): at most(.*?)</svg>", shown.pictures[0].html)
     assert [label for label, _ in maps] == ["ALTI", "rollout"]

@@ -20,4 +20,4 @@ def test_heads_of_an_encoder_do_nothing_by_the_class_token() -> None:
     kinds = sink_kinds(result)
     assert len(kinds) > 20
     assert set(kinds["sink_kind"]) == {"no-op"}
-    assert survey(result)[-1].endswith("has no loss by which a sink could be seen to matter.")
+    assert survey(result)[-1].endswith("has no loss, without which no head is known to broadcast.")

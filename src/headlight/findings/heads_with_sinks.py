@@ -148,8 +148,8 @@ _RULES = (
             "inconclusive": "Which of {heads:,} heads have a sink is inconclusive: none certainly "
             "gives the first token more than 30% of its weight.",
             HOLDS: f"{_KINDS}.",
-            "without loss": f"{_KINDS}; this model has no loss by which a sink could be seen to "
-            "matter.",
+            "without loss": f"{_KINDS}; this model has no loss, without which no head is known to "
+            "broadcast.",
         },
     ),
     Rule(

@@ -224,9 +224,11 @@ def _title_of_difference(explanation: xr.Dataset) -> str:
         if value * difference > 0
         else f"works against {whole}, by {signed(value)}"
     )
+    origin = next((each.origin for each in _parts(explanation, "key") if each.name == part), "")
+    where = f"the keys (at {key}{origin})" if origin else "the keys"
     return (
         f"{head} looks from “{query}” {looks.format(key, other)} ({percent(weight)} against "
-        f"{percent(other_weight)}): {part} in the keys {what}."
+        f"{percent(other_weight)}): {part} in {where} {what}."
     )
 
 

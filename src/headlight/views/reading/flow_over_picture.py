@@ -49,8 +49,8 @@ def title_of_picture(result: xr.Dataset, method: str, place: int) -> str:
     name = f"{('upper', 'lower')[most // 2]} {('left', 'right')[most % 2]}"
     return (
         f"{after(result)}, {percent(sums[most])} of “{result['query_token'].values[place]}” comes "
-        f"from the patches in the {name}, which are {percent(np.mean(quarter == most))} of the "
-        f"picture, and {percent(shares[place])} is itself."
+        f"from the patches in the {name} ({percent(np.mean(quarter == most))} of the picture); "
+        f"{percent(shares[place])} is itself."
     )
 
 

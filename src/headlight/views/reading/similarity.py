@@ -204,7 +204,8 @@ def _without(result: xr.Dataset) -> BarList:
     values = [*cosines.items(), ("the whole texts", float(result["cosine"]))]
     known = [(label, value) for label, value in values if np.isfinite(value)]
     bars = signed_bars(known, two_decimals, ["the whole texts"])
-    return BarList("The cosine when both words are removed", bars)
+    note = "The rest is read anew without them, so that this is not the cosine less what they add."
+    return BarList("The cosine when both words are removed", bars, note)
 
 
 def _means(result: xr.Dataset) -> BarList:

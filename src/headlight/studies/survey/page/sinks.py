@@ -18,7 +18,8 @@ LABELS = {
     "loss_change": "loss without it, nats",
 }
 DEFINITION = (
-    "A head has a sink if the first token gets more than 30% of its weight. No-op: the sink's "
+    "A head with a sink gives the first token more than 30% of its weight; by a no-op it takes "
+    "little from there, by a broadcast much, without which the loss rises. No-op: the sink's "
     "vector is at most half as long as the median token's, it has at most half as much of the norm "
     "as of the weight, and the loss is not seen to rise without its value. Broadcast: it has more "
     "of the norm than that, and the loss rises without its value. Each condition is one of the "
@@ -49,7 +50,7 @@ def sinks_section(result: xr.Dataset) -> Section:
     )
     return Section(
         "sinks",
-        "Which heads do nothing by the first token?",
+        "Does the first token matter to the heads that look at it?",
         " ".join([*sinks(result), DEFINITION]),
         "Gu et al. (2024); Kobayashi et al. (2020), Section 4.2",
         [Drawing("sinks", words, words, lambda: _draw(heads))] if len(heads) else [],
