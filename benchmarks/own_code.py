@@ -23,8 +23,8 @@ from headlight.encode.batch import Batch
 
 BATCH, LENGTH = 4, 128
 
-NOTE = """Processor time in one thread, against the pass of the same model with its own
-attention, which for BERT is the eager one; random weights, 4×128 tokens."""
+NOTE = """Processor time in one thread, over the pass of the same model with its own attention
+(of BERT the eager one); random weights, 4×128 tokens."""
 
 
 def models() -> dict[str, PreTrainedModel]:
