@@ -73,6 +73,9 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "startup": ("Starting", startup),
 }
 
+USUAL_VERSIONS = "torch 2.13.0+cpu, transformers 5.23.0 and Python 3.11.7"
+"""Versions that the introduction names, and a table only where it ran with others."""
+
 INTRODUCTION = """# Benchmarks
 
 ```
@@ -114,11 +117,10 @@ def section(name: str) -> str:
         f"torch {torch.__version__}, transformers {transformers.__version__} and Python "
         f"{platform.python_version()}"
     )
-    usual = versions in " ".join(INTRODUCTION.split())
     return (
         f"## {title}\n\n{note}| what | measured | aim | remark |\n|---|---|---|---|\n{table}\n\n"
         f"{day}, {processor()}, {threads} thread{'s' if threads > 1 else ''}"
-        f"{'' if usual else f', {versions}'}.\n"
+        f"{'' if versions == USUAL_VERSIONS else f', {versions}'}.\n"
     )
 
 
