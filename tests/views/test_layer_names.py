@@ -62,8 +62,7 @@ def test_pages_and_terminal_name_no_other_head(study_runs, name, result):
 def test_tables_and_summaries_number_layers_as_the_model(result):
     for table in tables(result).values():
         frame = table.frame
-        if "layer" in frame:
-            assert set(frame["layer"]) <= set(LAYERS)
+        if "layer" in frame and len(frame):  # no head has a sink there
             assert set(frame["layer"]) == set(LAYERS)
         numbered = [re.fullmatch(r"layer (\d+)", str(name)) for name in frame.columns]
         assert {int(name[1]) for name in numbered if name} <= set(LAYERS)
@@ -140,4 +139,4 @@ def test_a_reading_names_the_layers_that_it_has(study_runs):
         assert shown
         assert float(shown[1]) == pytest.approx(float(values.max()), rel=6e-3)
     merged = printed(reading_terminal(reading, "merged_norm", 1)).splitlines()
-    assert [line.split()[0] for line in merged[1:3]] == ["1", "3"]
+    assert [line.split()[0] for line in merged if re.match(r"\d", line)] == ["1", "3"]

@@ -94,8 +94,9 @@ class Batch:
 
     def rows(self: B, places: Sequence[int]) -> B:
         """Return the examples at these places, as often as they are named, padded as they are."""
+        index = torch.tensor(places)
         tensors: dict[str, Any] = {
-            field.name: tensor[places]
+            field.name: tensor.index_select(0, index.to(tensor.device))
             for field in fields(self)
             if isinstance(tensor := getattr(self, field.name), Tensor)
         }

@@ -210,5 +210,8 @@ class ZeroedSinks(Observer):
         self, texts: Sequence[int], site: AttentionSite, contexts: Contexts
     ) -> Contexts:
         """Return the contexts of copies of texts without what all heads take from the sink."""
-        weight = self._weights[site][texts].transpose(1, 2)
-        return contexts - (weight * self._values[site][texts][:, None]).to(contexts)
+        index = torch.tensor(texts, device=contexts.device)
+        weight, value = (
+            held[site].index_select(0, index) for held in (self._weights, self._values)
+        )
+        return contexts - (weight.transpose(1, 2) * value[:, None]).to(contexts)
