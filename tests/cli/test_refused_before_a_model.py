@@ -20,6 +20,7 @@ TEXTS = {
     **{name: (name, "the sea") for name, row in QUESTIONS.items() if row.is_command},
     "sources": ("sources", "who?", "--context=a passage"),
     "patch": ("patch", "the sea", "--compare-text=the sun"),
+    "similarity": ("similarity", "the sea", "the sun"),
     "align": ("align",),
     "check": ("check",),
     "serve": ("serve",),

@@ -120,6 +120,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         "sources": ["the cat sees", *passages, "--chosen", "L0H0", *decoder],
         "routes": ["the cat sees", *model],
         "explain": ["the cat sees", "--layer", "1", *model],
+        "similarity": ["the cat sees", "the dog sees", *model],
         "alternatives": ["the cat sees a dog " * 5, *model],
     }
     if command in of_texts:
