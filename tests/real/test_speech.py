@@ -17,7 +17,6 @@ from transformers import GenerationConfig
 import headlight
 from headlight.reading import Reading
 from headlight.reading.model import Model
-from headlight_words.findings.word_times import alignment_heads
 from real.models import MODELS, needs_models
 
 pytestmark = [
@@ -145,6 +144,8 @@ def test_all_listed_heads_but_one_are_found(
 
 @pytest.mark.parametrize("which", ["first", "others"])
 def test_heads_to_list_are_among_those_listed(which: str, timed: dict[str, xarray.Dataset]) -> None:
+    from headlight_words.findings.word_times import alignment_heads
+
     listed = GenerationConfig.from_pretrained(Path(str(MODELS)) / "whisper").alignment_heads
     heads = alignment_heads(timed[which])
     assert len(heads) >= 5
