@@ -67,8 +67,10 @@ def pairs(*, akin: bool) -> list[tuple[str, str, tuple[str, str]]]:
     """Return both sentences of each pair, and the words that are the same, or akin."""
     ways = [(first, second) for first in FIRST for second in SECOND]
     words = WORDS.items() if akin else zip(WORDS, WORDS, strict=True)
-    return [(a.format(word), b.format(other), (word, other))
-            for (a, b), (word, other) in zip(ways, words, strict=True)]  # fmt: skip
+    return [
+        (a.format(word), b.format(other), (word, other))
+        for (a, b), (word, other) in zip(ways, words, strict=True)
+    ]
 
 
 def measured(
@@ -78,8 +80,10 @@ def measured(
     numbers: dict[str, list[float]] = {}
     for a, b, wanted in texts:
         data = model.similarity(a, b, number=1000).dataset
-        places = [data[f"{side}_word_text"].values.tolist().index(word)
-                  for side, word in zip(("a", "b"), wanted, strict=True)]  # fmt: skip
+        places = [
+            data[f"{side}_word_text"].values.tolist().index(word)
+            for side, word in zip(("a", "b"), wanted, strict=True)
+        ]
         of_words = [data[f"{side}_word_of"].values for side in ("a", "b")]
         for name, matrix in signals(model, a, b, data["pair_part"].values).items():
             words = by_words(matrix, *of_words)
@@ -96,8 +100,12 @@ def measured(
 
 def by_words(matrix: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the sums of a matrix of tokens over the pieces of words."""
-    return np.array([[matrix[np.ix_(a == i, b == j)].sum() for j in range(b.max() + 1)]
-                     for i in range(a.max() + 1)])  # fmt: skip
+    return np.array(
+        [
+            [matrix[np.ix_(a == i, b == j)].sum() for j in range(b.max() + 1)]
+            for i in range(a.max() + 1)
+        ]
+    )
 
 
 def signals(model: Model, a: str, b: str, parts: np.ndarray) -> Mapping[str, np.ndarray]:

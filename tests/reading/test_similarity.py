@@ -56,8 +56,10 @@ def sentence_encoder(folder: Path, family: str, rule: str, **config: Any) -> Cap
     activation = {"activation_function": "torch.nn.modules.activation.Tanh"}
     (folder / "2_Dense" / "config.json").write_text(json.dumps(activation))
     numbers = torch.Generator().manual_seed(3)
-    weights = {"linear.weight": torch.randn(8, DIM, generator=numbers),
-               "linear.bias": torch.randn(8, generator=numbers)}  # fmt: skip
+    weights = {
+        "linear.weight": torch.randn(8, DIM, generator=numbers),
+        "linear.bias": torch.randn(8, generator=numbers),
+    }
     save_file(weights, folder / "2_Dense" / "model.safetensors")
     return made
 
@@ -66,10 +68,15 @@ def naive(folder: Path, rule: str, states: torch.Tensor, slope: Any = None) -> t
     """Return the embedding of hidden tokens by loops, and the slopes of its dense layer."""
     length, total = len(states), torch.zeros(DIM, dtype=torch.float64)
     for at in range(length):
-        total += states[at] * {
-            "mean": 1 / length, "cls_token": at == 0, "lasttoken": at == length - 1,
-            "weightedmean_tokens": (at + 1) / sum(range(1, length + 1)),
-        }[rule]  # fmt: skip
+        total += (
+            states[at]
+            * {
+                "mean": 1 / length,
+                "cls_token": at == 0,
+                "lasttoken": at == length - 1,
+                "weightedmean_tokens": (at + 1) / sum(range(1, length + 1)),
+            }[rule]
+        )
     if rule == "weightedmean_tokens":
         dense = load_file(folder / "2_Dense" / "model.safetensors")
         total = dense["linear.weight"].double() @ total + dense["linear.bias"].double()
@@ -139,8 +146,10 @@ def test_a_head_adds_what_is_lost_without_all_that_it_takes(family: str, tmp_pat
     again = Replay(made, a, lambda output: output[0][0].mean(0) @ direction, gated=gated)
     for site in made.sites:
         for head in range(site.heads):
-            lost = [again.without(cell=(site, head, key), direct=True)
-                    for key in range(data.sizes["a_token"])]  # fmt: skip
+            lost = [
+                again.without(cell=(site, head, key), direct=True)
+                for key in range(data.sizes["a_token"])
+            ]
             close(float(data["head_part"].sel(side="a", layer=site.layer, head=head)), sum(lost))
     assert float(abs(data["head_part"]).max()) > 1e-3
 
@@ -249,9 +258,16 @@ def test_the_title_names_the_largest_pair_and_the_drawing_is_escaped(tmp_path: P
 @pytest.mark.slow
 def test_the_command(headlight: Command, tmp_path: Path) -> None:
     code, out, said = headlight(
-        "similarity", "The cat sat.", "A dog slept.", "--csv", str(tmp_path / "pairs.csv"),
-        "--html", str(tmp_path / "page.html"), "--json", str(tmp_path / "all.json"),
-    )  # fmt: skip
+        "similarity",
+        "The cat sat.",
+        "A dog slept.",
+        "--csv",
+        str(tmp_path / "pairs.csv"),
+        "--html",
+        str(tmp_path / "page.html"),
+        "--json",
+        str(tmp_path / "all.json"),
+    )
     assert code == 0, said
     assert out.startswith("The cosine of the two texts is ")
     assert len((tmp_path / "pairs.csv").read_text(encoding="utf-8").splitlines()) == 10

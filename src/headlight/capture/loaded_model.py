@@ -136,10 +136,7 @@ class LoadedModel:
             arguments = {str(self.transformer.main_input_name): batch.features}
         if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
             arguments["token_type_ids"] = batch.token_type_ids
-        positions = batch.position_ids
-        if side == "left" and self._accepts("position_ids") and not self._counts_positions():
-            positions = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
-        arguments |= {} if positions is None else {"position_ids": positions}
+        arguments |= self._position_arguments(batch, side)
         if batch.target_ids is not None:
             arguments["decoder_input_ids"] = batch.target_ids
             arguments["decoder_attention_mask"] = batch.target_mask
@@ -296,6 +293,12 @@ class LoadedModel:
             raise UsageError(
                 f"{self} has positions 0 to {most - 1}, and not {max(positions)}; give others."
             )
+
+    def _position_arguments(self, batch: Batch, side: str) -> dict[str, torch.Tensor]:
+        """Return the position ids of a batch, where the model does not count them itself."""
+        if side == "left" and self._accepts("position_ids") and not self._counts_positions():
+            return {"position_ids": (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)}
+        return {} if batch.position_ids is None else {"position_ids": batch.position_ids}
 
     def _accepts(self, argument: str) -> bool:
         return argument in inspect.signature(self.transformer.forward).parameters

@@ -224,7 +224,7 @@ def _title_of_difference(explanation: xr.Dataset) -> str:
         if value * difference > 0
         else f"works against {whole}, by {signed(value)}"
     )
-    origin = next((each.origin for each in _parts(explanation, "key") if each.name == part), "")
+    origin = {written.name: written.origin for written in _parts(explanation, "key")}.get(part, "")
     where = f"the keys (at {key}{origin})" if origin else "the keys"
     return (
         f"{head} looks from “{query}” {looks.format(key, other)} ({percent(weight)} against "
